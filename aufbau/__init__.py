@@ -1,0 +1,22 @@
+"""A semantic prefix oracle: grammars with typing rules that judge a text byte by byte as it streams in."""
+
+from aufbau.errors import AufbauError, GrammarError, LimitError, StartError, TypeTextError
+from aufbau.grammar.grammar import Grammar
+from aufbau.limits import Limits
+from aufbau.oracle import Oracle, Prefix
+from aufbau.tree import Node
+from aufbau.verdict import Verdict
+
+__all__ = [
+    "AufbauError",
+    "Grammar",
+    "GrammarError",
+    "LimitError",
+    "Limits",
+    "Node",
+    "Oracle",
+    "Prefix",
+    "StartError",
+    "TypeTextError",
+    "Verdict",
+]

@@ -1,0 +1,1 @@
+"""Incremental semantic Earley parsing: compiled grammars, calls, items and sets."""

@@ -1,0 +1,78 @@
+"""What the prefixes of one `Oracle.start` share: tables of terms, effects and filters, and memoised slot arithmetic.
+
+Refining slots by a type depends on nothing but its arguments, and a parse repeats the same few refinements for every
+lexeme, so each is done once and looked up afterwards. An arena dies with its prefixes.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from aufbau.earley.chart import Filter, Slots
+from aufbau.earley.machine import Machine, Production
+from aufbau.limits import Limits
+from aufbau.typesystem.context import Effects
+from aufbau.typesystem.terms import APART, Term, Terms
+from aufbau.typesystem.unify import Substitution
+
+_FAILED: Final[Slots] = ()
+
+
+@final
+class Arena:
+    """Tables that live as long as the prefixes of one start."""
+
+    __slots__ = ("_filters", "_initial", "_refined", "effects", "limits", "machine", "terms")
+
+    def __init__(self, machine: Machine, limits: Limits) -> None:
+        self.machine: Final = machine
+        self.limits: Final = limits
+        self.terms: Final[Terms] = machine.terms.fork()
+        self.effects: Final = Effects()
+        self._filters: dict[tuple[int, int, Term | None, Filter | None], Filter] = {}
+        self._initial: dict[tuple[Production, Term | None, int], Slots] = {}
+        self._refined: dict[tuple[Slots, int, Term], Slots] = {}
+
+    def filter(self, at: int, anchor: int, demand: Term | None, beyond: Filter | None) -> Filter:
+        """The filter with these parts."""
+        key = (at, anchor, demand, beyond)
+        found = self._filters.get(key)
+        if found is None:
+            found = self._filters.setdefault(key, Filter(at, anchor, demand, beyond))
+        return found
+
+    def initial(self, production: Production, demand: Term | None, holes: int) -> Slots | None:
+        """Slots of a predicted item: the template moved behind the holes, its result unified with the demand."""
+        key = (production, demand, holes)
+        found = self._initial.get(key)
+        if found is None:
+            found = self._initial[key] = self._start(production, demand, holes) or _FAILED
+        return found or None
+
+    def _start(self, production: Production, demand: Term | None, holes: int) -> Slots | None:
+        terms = self.terms
+        if holes == 0 and demand is None:
+            return production.template
+        own = [terms.shift(term, holes) for term in production.template]
+        slots = tuple([terms.var(i) for i in range(holes)] + own)
+        return self.solve(slots, [(slots[holes], demand)]) if demand is not None else slots
+
+    def refine(self, slots: Slots, at: int, other: Term) -> Slots | None:
+        """The slots after slot `at` has met a type whose variables are its own; None when they clash."""
+        if slots[at] is other and other.ground:
+            return slots
+        key = (slots, at, other)
+        found = self._refined.get(key)
+        if found is None:
+            apart = self.terms.shift(other, APART)
+            found = self._refined[key] = self.solve(slots, [(slots[at], apart)]) or _FAILED
+        return found or None
+
+    def solve(self, slots: Slots, pairs: list[tuple[Term, Term]]) -> Slots | None:
+        """Unify the pairs (over one space of variables), resolve the slots and number their variables anew."""
+        solved = Substitution(self.terms)
+        for left, right in pairs:
+            if not solved.unify(left, right):
+                return None
+        names: dict[int, int] = {}
+        return tuple([self.terms.rename(solved.resolve(slot), names) for slot in slots])

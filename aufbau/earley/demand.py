@@ -1,0 +1,114 @@
+"""Demands on children: precise where that is finite, weakened and filtered where left recursion would make them grow.
+
+An application demands `?A → D` of its own left corner, that one `?B → ?A → D`, and so on. There the child gets the
+premise's pattern with fresh holes instead, and a `Filter` that remembers D. Whether a candidate T may stand there is
+decided upwards: T itself, then the types of the nodes whose left corner T's node can be, until the anchor's demand is
+met. Both only weaken demands, so pruning stays safe, and the full demand is unified when the answer returns.
+"""
+
+from __future__ import annotations
+
+from aufbau.earley.arena import Arena
+from aufbau.earley.chart import Filter, Item, Record, Slots
+from aufbau.earley.machine import NO_SLOT, RESULT, Position, Production
+from aufbau.typesystem.terms import APART, Term
+from aufbau.typesystem.unify import Substitution, matches
+
+
+def child_demand(arena: Arena, item: Item, position: Position) -> tuple[Term | None, Filter | None]:
+    """The demand (in the item's own variables) and the filter for the child at the dot."""
+    if position.slot == NO_SLOT or not arena.machine.valued[position.nonterminal]:
+        return None, None
+    record = item.record
+    term = item.slots[record.holes + position.slot]
+    if term.index >= 0:
+        return None, _passed(arena, record, position)
+    if position.recursive and position.slot != RESULT:
+        shape = position.shape
+        if shape is not None and arena.terms.rename(term, {}) is not shape:
+            sieve = _derived(arena, record, position.nonterminal)
+            return (None if shape.index >= 0 else _apart(arena, shape)), sieve
+    if term.depth > arena.limits.demand_depth:
+        term = arena.terms.cut(term, arena.limits.demand_depth, [2 * APART])
+    if term.ground:
+        return term, None
+    return term, _passed(arena, record, position)
+
+
+def _apart(arena: Arena, shape: Term) -> Term:
+    return arena.terms.shift(shape, APART)
+
+
+def _passed(arena: Arena, record: Record, position: Position) -> Filter | None:
+    """What a child inherits of its parent's filter: all of it where it has the parent's own type."""
+    if record.filter is None:
+        return None
+    if position.slot == RESULT:
+        return record.filter
+    return _derived(arena, record, position.nonterminal) if position.zero_prefix else None
+
+
+def _derived(arena: Arena, record: Record, nonterminal: int) -> Filter | None:
+    """The filter on a left corner of the record."""
+    sieve = record.filter
+    if sieve is not None and sieve.at == record.nonterminal:
+        # Growing into what the filter admits, and from there into its anchor, is growing into the anchor.
+        return arena.filter(nonterminal, sieve.anchor, sieve.demand, sieve.beyond)
+    if sieve is None and record.demand is None:
+        return None
+    if sieve is not None and sieve.depth >= arena.limits.filter_depth:
+        sieve = None
+        if record.demand is None:
+            return None
+    return arena.filter(nonterminal, record.nonterminal, record.demand, sieve)
+
+
+def admits(arena: Arena, record: Record, slots: Slots) -> bool:
+    """Whether the result so far can still pass the record's filter."""
+    if record.filter is None:
+        return True
+    result = slots[record.holes + RESULT]
+    return result.index >= 0 or may_grow(arena, record.filter, result)
+
+
+def may_grow(arena: Arena, sieve: Filter, term: Term) -> bool:
+    """Whether a type at the filter's nonterminal can be, or grow into, one that its anchor admits."""
+    term = arena.terms.rename(term, {})
+    known = sieve.known.get(term)
+    if known is None:
+        known = sieve.known[term] = _search(arena, sieve, term)
+    return known
+
+
+def _search(arena: Arena, sieve: Filter, term: Term) -> bool:
+    seen = {(sieve.at, term)}
+    queue = [(sieve.at, term)]
+    for nonterminal, current in queue:
+        if nonterminal == sieve.anchor and _meets(arena, sieve, current):
+            return True
+        for production, at in arena.machine.upward[nonterminal]:
+            grown = _grow(arena, production, at, current)
+            if grown is not None and (production.nonterminal, grown) not in seen:
+                if len(seen) >= arena.limits.filter_steps or grown.depth > arena.limits.demand_depth:
+                    return True
+                seen.add((production.nonterminal, grown))
+                queue.append((production.nonterminal, grown))
+    return False
+
+
+def _meets(arena: Arena, sieve: Filter, term: Term) -> bool:
+    if sieve.demand is not None and not matches(arena.terms, arena.terms.shift(term, APART), sieve.demand):
+        return False
+    return sieve.beyond is None or may_grow(arena, sieve.beyond, term)
+
+
+def _grow(arena: Arena, production: Production, at: int, term: Term) -> Term | None:
+    """The type of a node whose left corner has the given type."""
+    result = production.template[RESULT]
+    slot = production.positions[at].slot
+    if slot == NO_SLOT:
+        return result
+    solved = Substitution(arena.terms)
+    if not solved.unify(production.template[slot], arena.terms.shift(term, APART)):
+        return None
+    return arena.terms.rename(solved.resolve(result), {})

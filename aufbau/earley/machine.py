@@ -1,0 +1,173 @@
+"""A grammar compiled for one start symbol: productions over slots, and what the parser asks about nonterminals.
+
+A production's rule is a straight-line program over *slots*. Every premise and the conclusion are unified once, when
+the grammar is loaded; the solved terms are the slots' templates. At run time slots only meet the demand, the types of
+finished children, the texts of bound lexemes and what Γ says of a name.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from aufbau.grammar.model import Premise
+from aufbau.lexer.automaton import LexerAutomaton
+from aufbau.typesystem.syntax import TypeSyntax
+from aufbau.typesystem.terms import Term, Terms
+
+RESULT: Final = 0  # the slot of a node's own type
+NO_SLOT: Final = -1
+
+
+@final
+class Lookup:
+    """Γ(x) or Γ('key'), unified with a slot once the name is known."""
+
+    __slots__ = ("ambient", "name", "name_slot", "premise", "slot")
+
+    def __init__(self, *, ambient: bool, name: str, slot: int, premise: Premise | None) -> None:
+        self.ambient: Final = ambient
+        self.name: Final = name  # the key, or the binding
+        self.slot: Final = slot
+        self.premise: Final = premise  # None: it is the conclusion
+
+
+@final
+class Binding:
+    """An entry that extends Γ: a name read from a slot, or an ambient key, with the slot of its type."""
+
+    __slots__ = ("ambient", "key", "name_slot", "type_slot")
+
+    def __init__(self, *, ambient: bool, key: str, name_slot: int, type_slot: int) -> None:
+        self.ambient: Final = ambient
+        self.key: Final = key
+        self.name_slot: Final = name_slot
+        self.type_slot: Final = type_slot
+
+
+@final
+class Position:
+    """One symbol of a production, with what its rule asks and does there."""
+
+    __slots__ = (
+        "binding",
+        "extensions",
+        "fresh",
+        "lookups",
+        "mask",
+        "member",
+        "nonterminal",
+        "premises",
+        "recursive",
+        "shape",
+        "slot",
+        "symbol",
+        "zero_prefix",
+    )
+
+    def __init__(
+        self, *, nonterminal: int, mask: int, slot: int, binding: str | None, symbol: str, shape: Term | None
+    ) -> None:
+        self.nonterminal: Final = nonterminal  # number, or -1 for a terminal
+        self.mask: Final = mask  # bits of the terminals that are admitted
+        self.slot: Final = slot  # of the child's type, or of the lexeme's text
+        self.binding: Final = binding
+        self.symbol: Final = symbol  # as the grammar names it
+        self.shape: Final = shape  # the slot's template, variables renumbered
+        self.member = False  # x ∈ Γ
+        self.fresh = False  # x ∉ Γ
+        self.lookups: list[Lookup] = []
+        self.extensions: list[Binding] = []
+        self.premises: list[Premise] = []  # for explanations
+        self.zero_prefix = False  # all that stands before is nullable
+        self.recursive = False  # a left corner of itself, without consumption
+
+
+@final
+class Production:
+    """An alternative, ready to run."""
+
+    __slots__ = (
+        "composes",
+        "conditions",
+        "effects",
+        "entry_lookups",
+        "index",
+        "label",
+        "name",
+        "nonterminal",
+        "positions",
+        "sensitive",
+        "template",
+    )
+
+    def __init__(
+        self,
+        *,
+        index: int,
+        nonterminal: int,
+        name: str,
+        label: str | None,
+        positions: tuple[Position, ...],
+        template: tuple[Term, ...],
+    ) -> None:
+        self.index: Final = index
+        self.nonterminal: Final = nonterminal
+        self.name: Final = name
+        self.label: Final = label
+        self.positions: Final = positions
+        self.template: Final = template
+        self.conditions: list[str] = []  # ambient keys that must be set
+        self.entry_lookups: list[Lookup] = []  # ambient look-ups, done at prediction
+        self.effects: list[Binding] = []
+        self.composes = label is None  # a node without a rule exports what its children export
+        self.sensitive = False  # reads or extends Γ, itself or below
+
+
+@final
+class Machine:
+    """Everything the parser needs for one start symbol; immutable once built."""
+
+    __slots__ = (
+        "automaton",
+        "ignore_mask",
+        "ignore_once_mask",
+        "names",
+        "productions",
+        "sensitive",
+        "start",
+        "syntax",
+        "terminal_is_literal",
+        "terminals",
+        "terms",
+        "upward",
+        "valued",
+    )
+
+    def __init__(
+        self,
+        *,
+        names: tuple[str, ...],
+        productions: tuple[tuple[Production, ...], ...],
+        start: int,
+        terms: Terms,
+        syntax: TypeSyntax,
+        automaton: LexerAutomaton,
+        terminals: tuple[str, ...],
+        terminal_is_literal: tuple[bool, ...],
+        ignore_mask: int,
+        ignore_once_mask: int,
+    ) -> None:
+        self.names: Final = names
+        self.productions: Final = productions
+        self.start: Final = start
+        self.terms: Final = terms
+        self.syntax: Final = syntax
+        self.automaton: Final = automaton
+        self.terminals: Final = terminals
+        self.terminal_is_literal: Final = terminal_is_literal
+        self.ignore_mask: Final = ignore_mask
+        self.ignore_once_mask: Final = ignore_once_mask
+        self.sensitive: tuple[bool, ...] = ()
+        self.valued: tuple[bool, ...] = ()  # whether a demand can tell anything of the nonterminal
+        # For each nonterminal, the productions and positions whose left corner it is.
+        self.upward: tuple[tuple[tuple[Production, int], ...], ...] = ()

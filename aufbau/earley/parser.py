@@ -1,0 +1,403 @@
+"""Tabled Earley parsing with inherited demands ("Earley deduction", Pereira and Warren 1983; Earley 1970)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, final
+
+from aufbau.earley.arena import Arena
+from aufbau.earley.chart import Answer, Filter, Item, ItemSet, Lexeme, Record, Slots, Waiter
+from aufbau.earley.demand import admits, child_demand
+from aufbau.earley.machine import NO_SLOT, RESULT, Binding, Lookup, Position, Production
+from aufbau.errors import LimitError
+from aufbau.typesystem.context import Context, Effect
+from aufbau.typesystem.terms import APART, Term, variables
+
+# Called with what failed: the item (or the record and production that were predicted), and the two terms that clash.
+Observer = Callable[["Failure"], None]
+
+
+_State = tuple[Slots, Effect | None]  # of an item: its slots and what its children exported
+
+
+@final
+class Failure:
+    """One refusal of the parser, kept only while a lost prefix is explained."""
+
+    __slots__ = ("dot", "found", "item", "lookup", "production", "wanted")
+
+    def __init__(
+        self,
+        production: Production,
+        dot: int,
+        item: Item | None,
+        wanted: Term | None,
+        found: Term | None,
+        lookup: Lookup | None = None,
+    ) -> None:
+        self.production: Final = production
+        self.dot: Final = dot  # -1: refused when predicted
+        self.item: Final = item
+        self.wanted: Final = wanted
+        self.found: Final = found
+        self.lookup: Final = lookup
+
+
+@final
+class Parser:
+    """Builds sets; holds no state of its own beyond the arena."""
+
+    __slots__ = ("arena", "machine")
+
+    def __init__(self, arena: Arena) -> None:
+        self.arena: Final = arena
+        self.machine: Final = arena.machine
+
+    # Sets
+
+    def begin(self, context: Context, goal: Term | None) -> tuple[Record, ItemSet]:
+        """The record of the start symbol and the first set."""
+        machine = self.machine
+        demand = None if goal is None else self.arena.terms.rename(goal, {})
+        holes = 0 if demand is None else len(variables([demand]))
+        gamma = context if machine.sensitive[machine.start] else None
+        root = Record(machine.start, gamma, demand, None, holes)
+        builder = _SetBuilder(self, root, None)
+        builder.predict_record(root)
+        return root, builder.close([], 0)
+
+    def reopen(self, root: Record, observer: Observer) -> ItemSet:
+        """The first set once more, observed."""
+        builder = _SetBuilder(self, root, observer)
+        builder.predict_record(root)
+        return builder.close([], 0)
+
+    def close(self, root: Record, kernel: list[Item], total: int, observer: Observer | None = None) -> ItemSet:
+        """The set that grows from scanned items. Raises `LimitError`."""
+        return _SetBuilder(self, root, observer).close(kernel, total)
+
+    def scan(self, items: ItemSet, mask: int, lexeme: Lexeme, observer: Observer | None = None) -> list[Item]:
+        """The items that take a finished lexeme which matches the terminals of `mask`."""
+        found = []
+        for bits, expecting in items.expected.items():
+            if bits & mask:
+                for item in expecting:
+                    advanced = self.take(item, lexeme, observer)
+                    if advanced is not None:
+                        found.append(advanced)
+        return found
+
+    # Items
+
+    def context(self, item: Item) -> Context:
+        """Γ at an item's dot: that of its call, extended by what its finished children exported."""
+        return self._gamma(item, (item.slots, item.effect))
+
+    def _gamma(self, item: Item, state: _State) -> Context:
+        record = item.record
+        gamma = record.context
+        assert gamma is not None, "only sensitive nonterminals ask for Γ"
+        if record.open:
+            gamma = gamma.instantiate(self.arena.terms, state[0][: record.holes])
+        return gamma.apply(state[1])
+
+    def take(self, item: Item, lexeme: Lexeme, observer: Observer | None = None) -> Item | None:
+        """The item after a lexeme at its dot, or None when its rule refuses the text."""
+        position = item.production.positions[item.dot]
+        state: _State | None = (item.slots, item.effect)
+        if position.slot != NO_SLOT:
+            state = self._meet(item, position.slot, self.arena.terms.con(lexeme.text), observer)
+        if state is not None and (position.member or position.fresh or position.lookups):
+            state = self._consult(item, position, state, lexeme.text, observer)
+        return None if state is None else self._moved(item, state, lexeme, observer)
+
+    def resume(self, waiter: Waiter, answer: Answer, observer: Observer | None = None) -> Item | None:
+        """The waiting item after its child has been answered."""
+        item = waiter.item
+        position = item.production.positions[item.dot]
+        state: _State | None = (item.slots, item.effect)
+        if waiter.mapping is None and _closed(answer.effect):
+            if position.slot != NO_SLOT:
+                state = self._meet(item, position.slot, answer.type, observer)
+            if state is not None and answer.effect is not None:
+                state = state[0], self.arena.effects.compose(state[1], answer.effect)
+        else:
+            state = self._join(waiter, answer)
+        return None if state is None else self._moved(item, state, answer, observer)
+
+    def _moved(
+        self, item: Item, state: _State, child: Answer | Lexeme, observer: Observer | None
+    ) -> Item | None:
+        """The item one position further, unless its result no longer passes the filter of its record."""
+        record, slots = item.record, state[0]
+        if record.filter is not None and not admits(self.arena, record, slots):
+            if observer is not None:
+                observer(Failure(item.production, item.dot, item, record.filter.demand, slots[record.holes]))
+            return None
+        return Item(item.production, item.dot + 1, record, slots, state[1], item, child)
+
+    def _meet(self, item: Item, slot: int, other: Term, observer: Observer | None) -> _State | None:
+        """Unify a slot with a term whose variables are its own."""
+        at = item.record.holes + slot
+        state: _State | None
+        if _closed(item.effect):
+            slots = self.arena.refine(item.slots, at, other)
+            state = None if slots is None else (slots, item.effect)
+        else:
+            apart = self.arena.terms.shift(other, APART)
+            state = self._joint(item.slots, item.effect, None, [(item.slots[at], apart)])
+        if state is None and observer is not None:
+            observer(Failure(item.production, item.dot, item, item.slots[at], other))
+        return state
+
+    def _consult(
+        self, item: Item, position: Position, state: _State, text: str, observer: Observer | None
+    ) -> _State | None:
+        """What Γ says of a lexeme: membership, freshness, look-ups."""
+        bound = self._gamma(item, state).lookup(text)
+        if (position.member and bound is None) or (position.fresh and bound is not None):
+            if observer is not None:
+                observer(Failure(item.production, item.dot, item, None, bound))
+            return None
+        for lookup in position.lookups:
+            known = self._gamma(item, state).lookup(text)
+            looked = None if known is None else self._look(item, state, lookup, known)
+            if looked is None:
+                if observer is not None:
+                    wanted = state[0][item.record.holes + lookup.slot]
+                    observer(Failure(item.production, item.dot, item, wanted, known, lookup))
+                return None
+            state = looked
+        return state
+
+    def _look(self, item: Item, state: _State, lookup: Lookup, known: Term) -> _State | None:
+        """Unify a slot with what Γ holds; the holes of an open Γ are variables of the item itself."""
+        at = item.record.holes + lookup.slot
+        if known.ground and _closed(state[1]):
+            slots = self.arena.refine(state[0], at, known)
+            return None if slots is None else (slots, state[1])
+        return self._joint(state[0], state[1], None, [(state[0][at], known)])
+
+    def _join(self, waiter: Waiter, answer: Answer) -> _State | None:
+        """Resume where Γ or effects have holes: everything is unified and numbered together."""
+        item, terms = waiter.item, self.arena.terms
+        position = item.production.positions[item.dot]
+        pairs: list[tuple[Term, Term]] = []
+        if position.slot != NO_SLOT:
+            pairs.append((item.slots[item.record.holes + position.slot], terms.shift(answer.type, APART)))
+        for own, value in zip(waiter.mapping or (), answer.values, strict=False):
+            if own is not None:
+                pairs.append((own, terms.shift(value, APART)))
+        exported = answer.effect
+        if exported is not None and not exported.ground:
+            exported = self.arena.effects.mapped(
+                exported, [terms.shift(entry.type, APART) for entry in exported.entries()]
+            )
+        return self._joint(item.slots, item.effect, exported, pairs)
+
+    def _joint(
+        self, slots: Slots, first: Effect | None, second: Effect | None, pairs: list[tuple[Term, Term]]
+    ) -> _State | None:
+        effect = self.arena.effects.compose(first, second)
+        entries = effect.entries() if effect is not None else []
+        solved = self.arena.solve((*slots, *(entry.type for entry in entries)), pairs)
+        if solved is None:
+            return None
+        if effect is not None:
+            effect = self.arena.effects.mapped(effect, list(solved[len(slots) :]))
+        return solved[: len(slots)], effect
+
+    def answer(self, item: Item) -> Answer:
+        """What a finished item tells those who wait."""
+        record, production = item.record, item.production
+        slots, holes = item.slots, item.record.holes
+        effect = item.effect if production.composes else None
+        for binding in production.effects:
+            effect = self.arena.effects.add(
+                effect, binding_name(binding, slots, holes), binding.ambient, slots[holes + binding.type_slot]
+            )
+        bound, values = slots[holes + RESULT], slots[:holes] if record.open else ()
+        if bound.ground and not values and (effect is None or effect.ground):
+            return Answer(bound, values, effect, item)
+        names: dict[int, int] = {}
+        terms = self.arena.terms
+        bound = terms.rename(bound, names)
+        values = tuple([terms.rename(value, names) for value in values])
+        if effect is not None and not effect.ground:
+            effect = self.arena.effects.mapped(
+                effect, [terms.rename(entry.type, names) for entry in effect.entries()]
+            )
+        return Answer(bound, values, effect, item)
+
+    def extended(self, item: Item, position: Position) -> Context:
+        """Γ for the child at the dot: the item's own with the premise's extensions."""
+        gamma = self.context(item)
+        holes = item.record.holes
+        for binding in position.extensions:
+            bound = item.slots[holes + binding.type_slot]
+            name = binding_name(binding, item.slots, holes)
+            gamma = gamma.bind_ambient(name, bound) if binding.ambient else gamma.bind(name, bound)
+        return gamma
+
+
+def _closed(effect: Effect | None) -> bool:
+    return effect is None or effect.ground
+
+
+def binding_name(binding: Binding, slots: Slots, holes: int) -> str:
+    """The name that a binding adds to Γ."""
+    return binding.key if binding.ambient else slots[holes + binding.name_slot].head
+
+
+_RecordKey = tuple[int, Context | None, Term | None, Filter | None]
+_ItemKey = tuple[Production, int, Record, Slots, Effect | None]
+_AnswerKey = tuple[Record, Term, Slots, Effect | None]
+
+
+@final
+class _SetBuilder:
+    """Closes one set under prediction and completion."""
+
+    __slots__ = ("_agenda", "_answers", "_observer", "_parser", "_records", "_root", "_seen", "expected", "free", "roots")
+
+    def __init__(self, parser: Parser, root: Record, observer: Observer | None) -> None:
+        self._parser = parser
+        self._root = root
+        self._observer = observer
+        self._agenda: list[Item] = []
+        self._seen: set[_ItemKey] = set()
+        self._records: dict[_RecordKey, Record] = {}
+        self._answers: set[_AnswerKey] = set()
+        self.expected: dict[int, list[Item]] = {}
+        self.free = 0
+        self.roots: list[Answer] = []
+
+    def close(self, kernel: list[Item], total: int) -> ItemSet:
+        for item in kernel:
+            self._add(item)
+        limit = self._parser.arena.limits.chart_items
+        agenda = self._agenda
+        at = 0
+        while at < len(agenda):
+            item = agenda[at]
+            at += 1
+            if item.dot == len(item.production.positions):
+                self._complete(item)
+            else:
+                position = item.production.positions[item.dot]
+                if position.nonterminal >= 0:
+                    self._predict(item, position)
+                else:
+                    self._expect(item, position)
+            if total + at > limit:
+                raise LimitError(
+                    f"the chart of this prefix exceeds {limit} items; a longer text needs "
+                    "Oracle(grammar, limits=Limits(chart_items=…))"
+                )
+        return ItemSet(kernel, self.expected, self.roots, self.free, total + at)
+
+    def _add(self, item: Item) -> None:
+        key = (item.production, item.dot, item.record, item.slots, item.effect)
+        if key not in self._seen:
+            self._seen.add(key)
+            self._agenda.append(item)
+
+    def _expect(self, item: Item, position: Position) -> None:
+        self.expected.setdefault(position.mask, []).append(item)
+        if not (position.member or position.fresh or position.lookups) and (
+            position.slot == NO_SLOT or item.slots[item.record.holes + position.slot].index >= 0
+        ):
+            self.free |= position.mask
+
+    def _complete(self, item: Item) -> None:
+        record = item.record
+        answer = self._parser.answer(item)
+        key = (record, answer.type, answer.values, answer.effect)
+        if key in self._answers:
+            return
+        self._answers.add(key)
+        if record is self._root:
+            self.roots.append(answer)
+        if self._records.get((record.nonterminal, record.context, record.demand, record.filter)) is record:
+            record.nulls.append(answer)
+        for waiter in tuple(record.waiters):
+            resumed = self._parser.resume(waiter, answer, self._observer)
+            if resumed is not None:
+                self._add(resumed)
+
+    def _predict(self, item: Item, position: Position) -> None:
+        record, waiter, new = self._call(item, position)
+        record.waiters.append(waiter)
+        if new:
+            self.predict_record(record)
+        for answer in tuple(record.nulls):
+            resumed = self._parser.resume(waiter, answer, self._observer)
+            if resumed is not None:
+                self._add(resumed)
+
+    def _call(self, item: Item, position: Position) -> tuple[Record, Waiter, bool]:
+        """The record of the child at the dot, and the item as one that waits for it."""
+        parser, terms = self._parser, self._parser.arena.terms
+        demand, sieve = child_demand(parser.arena, item, position)
+        gamma: Context | None = None
+        if parser.machine.sensitive[position.nonterminal]:
+            gamma = parser.extended(item, position)
+        mapping: tuple[Term | None, ...] | None = None
+        holes = 0
+        if gamma is not None and not gamma.ground:
+            names: dict[int, int] = {}
+            gamma = gamma.rename(terms, names)
+            demand = None if demand is None else terms.rename(demand, names)
+            holes = len(names)
+            mapping = tuple([terms.var(number) if number < APART else None for number in names])
+        elif demand is not None and not demand.ground:
+            names = {}
+            demand = terms.rename(demand, names)
+            holes = len(names)
+        key = (position.nonterminal, gamma, demand, sieve)
+        record = self._records.get(key)
+        if record is not None:
+            return record, Waiter(item, mapping), False
+        record = self._records[key] = Record(position.nonterminal, gamma, demand, sieve, holes)
+        return record, Waiter(item, mapping), True
+
+    def predict_record(self, record: Record) -> None:
+        """Add the first item of every production that can meet the record's demand."""
+        parser, observer = self._parser, self._observer
+        if record is self._root:
+            self._records[record.nonterminal, record.context, record.demand, record.filter] = record
+        for production in parser.machine.productions[record.nonterminal]:
+            slots = parser.arena.initial(production, record.demand, record.holes)
+            if slots is None or not admits(parser.arena, record, slots):
+                if observer is not None:
+                    wanted = record.demand
+                    if slots is not None and record.filter is not None:
+                        wanted = record.filter.demand
+                    observer(Failure(production, -1, None, wanted, production.template[RESULT]))
+                continue
+            item = self._enter(Item(production, 0, record, slots, None, None, None))
+            if item is not None:
+                self._add(item)
+
+    def _enter(self, item: Item) -> Item | None:
+        """Check what a rule asks of the ambient part of Γ before anything is read."""
+        production = item.production
+        if not (production.conditions or production.entry_lookups):
+            return item
+        parser = self._parser
+        ambient = parser.context(item).ambient
+        if any(key not in ambient for key in production.conditions):
+            if self._observer is not None:
+                self._observer(Failure(production, -1, item, None, None))
+            return None
+        state: _State = (item.slots, None)
+        for lookup in production.entry_lookups:
+            known = parser._gamma(item, state).ambient.get(lookup.name)
+            looked = None if known is None else parser._look(item, state, lookup, known)
+            if looked is None or not admits(parser.arena, item.record, looked[0]):
+                if self._observer is not None:
+                    wanted = state[0][item.record.holes + lookup.slot]
+                    self._observer(Failure(production, -1, item, wanted, known, lookup))
+                return None
+            state = looked
+        return Item(production, 0, item.record, state[0], None, None, None)

@@ -1,0 +1,1 @@
+"""The `.auf` notation: model, reader, load checks, compilation and rendering."""

@@ -1,0 +1,155 @@
+"""The grammar as data: frozen, comparable, without behaviour (paper, Definition 2.1).
+
+Spans do not take part in comparison, so a grammar equals its own rendering read back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from aufbau.errors import Span
+
+
+class SymbolKind(Enum):
+    """What a symbol of an alternative is."""
+
+    NONTERMINAL = "nonterminal"  # a name defined by the grammar
+    LITERAL = "literal"  # exactly this text
+    REGEX = "regex"  # any text of a regular language
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Symbol:
+    """One position of an alternative, with the binding that names its evidence, if any."""
+
+    kind: SymbolKind
+    value: str  # nonterminal name, literal text, or pattern source
+    binding: str | None = None
+    span: Span = field(default=Span(), compare=False)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Alternative:
+    """A right-hand side; no symbols means ε."""
+
+    symbols: tuple[Symbol, ...]
+    span: Span = field(default=Span(), compare=False)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Definition:
+    """`Name(label)* ::= alternatives`."""
+
+    name: str
+    label: str | None = None
+    starred: bool = False
+    alternatives: tuple[Alternative, ...]
+    span: Span = field(default=Span(), compare=False)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TypeText:
+    """A type as a rule writes it, white space normalised; ⊤ is the text "⊤"."""
+
+    text: str
+    span: Span = field(default=Span(), compare=False)
+
+    @property
+    def is_top(self) -> bool:
+        """Whether this is ⊤: checked, not valued."""
+        return self.text == "⊤"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Extension:
+    """`[x:τ]` (a program name) or `['key':τ]` (an ambient key)."""
+
+    name: str
+    ambient: bool
+    type: TypeText
+    span: Span = field(default=Span(), compare=False)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Membership:
+    """`x ∈ Γ`, or `x ∉ Γ` when `fresh`."""
+
+    name: str
+    fresh: bool
+    span: Span = field(default=Span(), compare=False)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AmbientMembership:
+    """`'key' ∈ Γ`."""
+
+    key: str
+    span: Span = field(default=Span(), compare=False)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Judgement:
+    """`Γ[x:τ]… ⊢ child : type`."""
+
+    child: str
+    type: TypeText
+    extensions: tuple[Extension, ...] = ()
+    span: Span = field(default=Span(), compare=False)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Equality:
+    """`left = right`, either of which may look a name up: `Γ(f) = ?P => ?R`."""
+
+    left: TypeText
+    right: TypeText
+    span: Span = field(default=Span(), compare=False)
+
+
+Premise = Membership | AmbientMembership | Judgement | Equality
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Conclusion:
+    """A type, or `Γ → Γ[x:τ]… ⊢ type` when `effects` is not empty."""
+
+    type: TypeText
+    effects: tuple[Extension, ...] = ()
+    span: Span = field(default=Span(), compare=False)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rule:
+    """An inference rule, attached to the definitions that carry its name as label."""
+
+    name: str
+    premises: tuple[Premise, ...]
+    conclusion: Conclusion
+    span: Span = field(default=Span(), compare=False)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ignore:
+    """Text between lexemes; with `once`, at most one such lexeme between two others."""
+
+    pattern: str
+    once: bool = False
+    span: Span = field(default=Span(), compare=False)
+
+
+DEFAULT_IGNORES = (Ignore(pattern=r"[ \t\r\n]+"),)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GrammarModel:
+    """Everything that an `.auf` file says."""
+
+    definitions: tuple[Definition, ...]
+    rules: tuple[Rule, ...] = ()
+    start: str
+    roots: tuple[str, ...] = ()  # further symbols that `Oracle.start` may begin at
+    ambient: tuple[str, ...] = ()  # ambient keys that the caller sets
+    ignores: tuple[Ignore, ...] = DEFAULT_IGNORES
+    contextual: tuple[str, ...] = ()
+    source_name: str = field(default="", compare=False)

@@ -1,0 +1,235 @@
+"""Reads one inference rule: premises, a line of dashes with its name, a conclusion."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from aufbau.errors import GrammarError, Span
+from aufbau.grammar.model import (
+    AmbientMembership,
+    Conclusion,
+    Equality,
+    Extension,
+    Judgement,
+    Membership,
+    Premise,
+    Rule,
+    TypeText,
+)
+
+DASHES = re.compile(r"\s*-{3,}")
+_RULE_LINE = re.compile(r"\s*-{3,}\s*\(\s*([^\s()]+)\s*\)\s*$")
+_GAMMA = re.compile(r"(?:Γ|Gamma)(?!\w)")
+_TURNSTILE = re.compile(r"⊢|\|-")
+_MEMBER = re.compile(
+    r"(?P<what>'[^']+'|\"[^\"]+\"|\S+?)\s*(?P<how>∈|∉|(?<=\s)(?:not\s*in|in)(?=\s))\s*(?:Γ|Gamma)$"
+)
+_EQUALS = re.compile(r"(?<![=<>!:])=(?![=>])")
+_ARROW = re.compile(r"\s*(?:→|->)\s*")
+_OPEN, _CLOSE = "([{", ")]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of the file with its number, counted from 1."""
+
+    text: str
+    number: int
+
+    def span(self, offset: int = 0) -> Span:
+        """The place of a character of this line."""
+        return Span(self.number, offset + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A stretch of rule text that knows where it stands."""
+
+    text: str
+    span: Span
+
+    def slice(self, start: int, end: int | None = None) -> _Piece:
+        raw = self.text[start:end]
+        lead = len(raw) - len(raw.lstrip())
+        return _Piece(raw.strip(), Span(self.span.line, self.span.column + start + lead))
+
+
+def read_rule(block: list[Line]) -> Rule:
+    """Read the block of one rule. Raises `GrammarError`."""
+    bars = [i for i, line in enumerate(block) if DASHES.match(line.text)]
+    if len(bars) > 1:
+        raise GrammarError("two rules in one block", block[bars[1]].span(), "separate rules by a blank line")
+    bar = block[bars[0]]
+    named = _RULE_LINE.match(bar.text)
+    if named is None:
+        raise GrammarError("a rule without a name", bar.span(), "write the name after the dashes:  ------ (name)")
+    if bars[0] == len(block) - 1:
+        raise GrammarError(f"rule {named[1]} has no conclusion", bar.span(), "write it under the dashes")
+    premises = [premise for line in _joined(block[: bars[0]]) for premise in _premises(line)]
+    conclusion = _conclusion(_joined(block[bars[0] + 1 :])[0])
+    return Rule(
+        name=named[1], premises=tuple(premises), conclusion=conclusion, span=bar.span(bar.text.index(named[1]))
+    )
+
+
+def _joined(lines: list[Line]) -> list[_Piece]:
+    """The lines as one piece; columns are those of the first line."""
+    if not lines:
+        return []
+    text = " ".join(line.text.strip() for line in lines)
+    first = lines[0]
+    return [_Piece(text, first.span(len(first.text) - len(first.text.lstrip())))]
+
+
+def _split(text: str, separator: str) -> list[tuple[int, int]]:
+    """Stretches between separators that stand outside quotes and brackets."""
+    found, start, depth, quote = [], 0, 0, ""
+    for at, char in enumerate(text):
+        if quote:
+            quote = "" if char == quote else quote
+        elif char in "'\"":
+            quote = char
+        elif char in _OPEN:
+            depth += 1
+        elif char in _CLOSE:
+            depth -= 1
+        elif char == separator and depth == 0:
+            found.append((start, at))
+            start = at + 1
+    found.append((start, len(text)))
+    return found
+
+
+def _premises(piece: _Piece) -> list[Premise]:
+    """Commas separate premises, but types may contain commas too: a stretch that opens no premise belongs to the last."""
+    stretches: list[tuple[int, int]] = []
+    for start, end in _split(piece.text, ","):
+        text = piece.text[start:end].strip()
+        if stretches and not _opens_premise(text):
+            stretches[-1] = (stretches[-1][0], end)
+        else:
+            stretches.append((start, end))
+    return [_premise(piece.slice(start, end)) for start, end in stretches]
+
+
+def _opens_premise(text: str) -> bool:
+    if _MEMBER.match(text) or _top_level(_EQUALS, text) is not None:
+        return True
+    return bool(_GAMMA.match(text)) and _TURNSTILE.search(text) is not None
+
+
+def _top_level(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+    """The first match outside quotes and brackets."""
+    for match in pattern.finditer(text):
+        before = text[: match.start()]
+        quoted = before.count("'") % 2 or before.count('"') % 2
+        depth = sum(before.count(c) for c in _OPEN) - sum(before.count(c) for c in _CLOSE)
+        if not quoted and depth == 0:
+            return match
+    return None
+
+
+def _premise(piece: _Piece) -> Premise:
+    text = piece.text
+    member = _MEMBER.match(text)
+    if member is not None:
+        what, fresh = member["what"], member["how"] not in ("∈", "in")
+        if what[0] in "'\"":
+            if fresh:
+                raise GrammarError(
+                    "an ambient key can't be fresh", piece.span, "write 'key' ∈ Γ, or x ∉ Γ for a bound name"
+                )
+            return AmbientMembership(key=what[1:-1], span=piece.span)
+        return Membership(name=what, fresh=fresh, span=piece.span)
+    if _GAMMA.match(text) and _TURNSTILE.search(text):
+        return _judgement(piece)
+    equals = _top_level(_EQUALS, text)
+    if equals is not None:
+        left, right = piece.slice(0, equals.start()), piece.slice(equals.end())
+        return Equality(left=_type(left), right=_type(right), span=piece.span)
+    raise GrammarError(
+        f"this premise can't be read: {text}",
+        piece.span,
+        "premises are  x ∈ Γ,  x ∉ Γ,  'key' ∈ Γ,  Γ ⊢ e : τ,  Γ[x:τ] ⊢ e : τ,  τ = σ,  Γ(f) = σ",
+    )
+
+
+def _judgement(piece: _Piece) -> Judgement:
+    extensions, at = _extensions(piece, _GAMMA.match(piece.text).end())  # type: ignore[union-attr]
+    turnstile = _TURNSTILE.match(piece.text, at)
+    if turnstile is None:
+        raise GrammarError("expected ⊢ after Γ", piece.slice(at).span, "write  Γ ⊢ e : τ  (or  Gamma |- e : t)")
+    child, colon, _ = piece.text[turnstile.end() :].partition(":")
+    if not colon:
+        raise GrammarError(
+            "a judgement without a type", piece.span, "write  Γ ⊢ e : τ  (⊤ when e is only checked)"
+        )
+    after = turnstile.end() + len(child) + 1
+    return Judgement(
+        child=child.strip(), type=_type(piece.slice(after)), extensions=extensions, span=piece.span
+    )
+
+
+def _extensions(piece: _Piece, at: int) -> tuple[tuple[Extension, ...], int]:
+    """The `[x:τ]` that follow a Γ, and where they end."""
+    found: list[Extension] = []
+    text = piece.text
+    while True:
+        while at < len(text) and text[at].isspace():
+            at += 1
+        if at >= len(text) or text[at] != "[":
+            return tuple(found), at
+        end = _closing(piece, at)
+        inner = piece.slice(at + 1, end)
+        name, colon, _ = inner.text.partition(":")
+        if not colon:
+            raise GrammarError("an extension without a type", inner.span, "write Γ[x:τ] or Γ['key':τ]")
+        name = name.strip()
+        ambient = name[:1] in ("'", '"')
+        found.append(
+            Extension(
+                name=name[1:-1] if ambient else name,
+                ambient=ambient,
+                type=_type(inner.slice(inner.text.index(":") + 1)),
+                span=inner.span,
+            )
+        )
+        at = end + 1
+
+
+def _closing(piece: _Piece, at: int) -> int:
+    depth = 0
+    for position in range(at, len(piece.text)):
+        if piece.text[position] == "[":
+            depth += 1
+        elif piece.text[position] == "]":
+            depth -= 1
+            if depth == 0:
+                return position
+    raise GrammarError("an extension that does not end", piece.slice(at).span, "close it with ]")
+
+
+def _conclusion(piece: _Piece) -> Conclusion:
+    gamma = _GAMMA.match(piece.text)
+    if gamma is not None:
+        arrow = _ARROW.match(piece.text, gamma.end())
+        target = _GAMMA.match(piece.text, arrow.end()) if arrow else None
+        if target is not None:
+            effects, at = _extensions(piece, target.end())
+            turnstile = _TURNSTILE.match(piece.text, at)
+            if turnstile is not None:
+                return Conclusion(
+                    type=_type(piece.slice(turnstile.end())), effects=effects, span=piece.span
+                )
+            raise GrammarError(
+                "an effect without a type", piece.span, "write  Γ → Γ[x:τ] ⊢ σ  (⊤ when nothing is valued)"
+            )
+    return Conclusion(type=_type(piece), span=piece.span)
+
+
+def _type(piece: _Piece) -> TypeText:
+    text = " ".join(piece.text.split())
+    if not text:
+        raise GrammarError("a type is missing here", piece.span, "write a type, a hole such as ?A, or ⊤")
+    return TypeText(text="⊤" if text in ("⊤", "T") else text, span=piece.span)

@@ -1,0 +1,296 @@
+"""The façade that people use: `Oracle` compiles a grammar once, `Prefix` is a text consumed so far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, final
+
+from aufbau.earley.arena import Arena
+from aufbau.earley.chart import Answer, Record
+from aufbau.earley.machine import Machine
+from aufbau.earley.parser import Parser
+from aufbau.errors import LimitError, StartError, TypeTextError
+from aufbau.grammar.grammar import Grammar
+from aufbau.lexer.state import Hypothesis, Reader
+from aufbau.limits import Limits
+from aufbau.typesystem.context import Context
+from aufbau.typesystem.syntax import TypeReadError
+from aufbau.typesystem.terms import Term
+from aufbau.verdict import Verdict
+
+if TYPE_CHECKING:
+    from aufbau.expected import Expectation
+    from aufbau.explain import Explanation
+    from aufbau.tree import Node
+
+
+@final
+class Oracle:
+    """A compiled grammar: immutable, and safe to share between threads and tasks."""
+
+    __slots__ = ("_machines", "_twin", "grammar", "limits")
+
+    def __init__(self, grammar: Grammar, *, limits: Limits | None = None) -> None:
+        """Compile `grammar`. Raises `GrammarError` when it can't be used."""
+        self.grammar: Final = grammar
+        self.limits: Final = limits or Limits()
+        self._machines: dict[str, Machine] = {}
+        self._twin: Oracle | None = None
+        self._machine(grammar.model.start)
+
+    def _machine(self, symbol: str) -> Machine:
+        found = self._machines.get(symbol)
+        if found is None:
+            found = self._machines.setdefault(symbol, self.grammar.machine(symbol))
+        return found
+
+    def start(
+        self,
+        *,
+        context: Mapping[str, str] | None = None,
+        goal: str | None = None,
+        symbol: str | None = None,
+        ambient: Mapping[str, str] | None = None,
+    ) -> Prefix:
+        """The empty prefix.
+
+        `context` gives names in scope with their types, `goal` the type demanded of the root, `ambient` the types of
+        ambient keys; types are written in the grammar's own syntax, and holes (`?A`) may stand in a goal. `symbol`
+        starts at another nonterminal. Raises `StartError` for an unknown symbol or a name that no terminal spells,
+        `TypeTextError` for a type that can't be read.
+        """
+        name = symbol or self.grammar.model.start
+        if all(definition.name != name for definition in self.grammar.model.definitions):
+            known = ", ".join(definition.name for definition in self.grammar.model.definitions)
+            raise StartError(f"there is no nonterminal {name} to start at; the grammar defines {known}")
+        machine = self._machine(name)
+        arena = Arena(machine, self.limits)
+        gamma = Context.empty()
+        for key, text in (ambient or {}).items():
+            gamma = gamma.bind_ambient(key, _ground_type(arena, text, f"the ambient key {key!r}"))
+        for key, text in (context or {}).items():
+            if not machine.automaton.classify(key.encode()) & ~machine.ignore_mask:
+                raise StartError(
+                    f"{key!r} can't be a name in scope: no terminal of the grammar spells it"
+                )
+            gamma = gamma.bind(key, _ground_type(arena, text, f"the name {key!r}"))
+        demand = None if goal is None else _type(arena, goal, "the goal")
+        parser = Parser(arena)
+        root, first = parser.begin(gamma, demand)
+        reader = Reader(parser, root)
+        alive = bool(first.roots) or reader.viable(first)
+        start = Hypothesis(first, machine.automaton.start, b"", 0, False, ())
+        return Prefix(self, _Start(reader, root, gamma), b"", _State((start,) if alive else (), 0), None)
+
+    def syntactic(self) -> Oracle:
+        """The twin without typing rules: the same surface, no context and no types."""
+        if self._twin is None:
+            self._twin = Oracle(self.grammar.syntactic(), limits=self.limits)
+        return self._twin
+
+    def __repr__(self) -> str:
+        return f"Oracle({self.grammar!r})"
+
+
+def _type(arena: Arena, text: str, what: str) -> Term:
+    holes: dict[str, Term] = {}
+    try:
+        return arena.machine.syntax.read(
+            text, hole=lambda name: holes.setdefault(name, arena.terms.var(len(holes)))
+        )
+    except TypeReadError as error:
+        hint = f" ({error.hint})" if error.hint else ""
+        raise TypeTextError(f"{what}: {error.message}{hint}") from error
+
+
+def _ground_type(arena: Arena, text: str, what: str) -> Term:
+    found = _type(arena, text, f"the type of {what}")
+    if not found.ground:
+        raise TypeTextError(f"the type of {what} has a hole: {text}; what is in scope needs a whole type")
+    return found
+
+
+@final
+class _Start:
+    """What all prefixes of one start have in common."""
+
+    __slots__ = ("context", "reader", "root")
+
+    def __init__(self, reader: Reader, root: Record, context: Context) -> None:
+        self.reader: Final = reader
+        self.root: Final = root
+        self.context: Final = context
+
+
+@final
+class _State:
+    """The hypotheses after some text, and the states that were tried from here, byte by byte."""
+
+    __slots__ = ("hypotheses", "next", "offset")
+
+    def __init__(self, hypotheses: tuple[Hypothesis, ...], offset: int) -> None:
+        self.hypotheses: Final = hypotheses
+        self.offset: Final = offset
+        self.next: dict[int, _State] = {}
+
+
+@final
+class Prefix:
+    """A text consumed so far. Persistent: feeding returns a new prefix and leaves this one as it is."""
+
+    __slots__ = ("_lost_at", "_roots", "_start", "_state", "oracle", "text")
+
+    def __init__(
+        self, oracle: Oracle, start: _Start, text: bytes, state: _State, lost_at: int | None
+    ) -> None:
+        self.oracle: Final = oracle
+        self.text: Final = text
+        self._start = start
+        self._state = state  # at a lost prefix: the last state that was not lost
+        self._lost_at = lost_at if lost_at is not None or state.hypotheses else 0
+        self._roots: list[Answer] | None = None
+
+    # Feeding
+
+    def feed(self, text: str | bytes) -> Prefix:
+        """The prefix after more text; bytes may end anywhere, also inside a character.
+
+        LOST is a verdict, not an exception. Raises `LimitError` when a budget of the oracle is spent.
+        """
+        data = text.encode() if isinstance(text, str) else bytes(text)
+        whole = self.text + data
+        if self._lost_at is not None or not data:
+            return self if not data else Prefix(self.oracle, self._start, whole, self._state, self._lost_at)
+        if len(whole) > self.oracle.limits.text_bytes:
+            raise LimitError(
+                f"the text exceeds {self.oracle.limits.text_bytes} bytes; a longer one needs "
+                "Oracle(grammar, limits=Limits(text_bytes=…))"
+            )
+        state = self._state
+        for byte in data:
+            following = self._step(state, byte)
+            if not following.hypotheses:
+                return Prefix(self.oracle, self._start, whole, state, state.offset)
+            state = following
+        return Prefix(self.oracle, self._start, whole, state, None)
+
+    def _step(self, state: _State, byte: int) -> _State:
+        found = state.next.get(byte)
+        if found is None:
+            reader = self._start.reader
+            hypotheses = reader.step(state.hypotheses, byte, state.offset)
+            found = state.next.setdefault(byte, _State(hypotheses, state.offset + 1))
+        return found
+
+    def try_feed(self, text: str | bytes) -> Verdict:
+        """The verdict that `feed` would lead to. What was explored is remembered, so a later feed of it is free."""
+        return self.feed(text).verdict
+
+    def next_bytes(self) -> bytes:
+        """The bytes that can follow without losing the text, in ascending order."""
+        if self._lost_at is not None:
+            return b""
+        return bytes(byte for byte in range(256) if self._step(self._state, byte).hypotheses)
+
+    # Verdicts
+
+    @property
+    def verdict(self) -> Verdict:
+        """LIVE, SATISFIED or LOST (`aufbau.Verdict` defines them)."""
+        if self._lost_at is not None:
+            return Verdict.LOST
+        return Verdict.SATISFIED if self._complete() else Verdict.LIVE
+
+    @property
+    def lost_at(self) -> int | None:
+        """Offset of the byte at which the text was lost; None when it is not."""
+        return self._lost_at
+
+    @property
+    def extensible(self) -> bool:
+        """Whether anything but ignorable text can still be added without losing it."""
+        if self._lost_at is not None:
+            return False
+        reader = self._start.reader
+        automaton = reader.parser.machine.automaton
+        for hypothesis in self._state.hypotheses:
+            if hypothesis.text:
+                more, items = automaton.more[hypothesis.state], hypothesis.items
+                if more & items.free_mask or any(
+                    mask & more and reader.takes(item, mask, hypothesis.state, hypothesis.text)
+                    for mask, expecting in items.expected.items()
+                    for item in expecting
+                ):
+                    return True
+                if any(reader.viable(items) for items, _ in reader.finished(hypothesis)):
+                    return True
+            elif reader.viable(hypothesis.items):
+                return True
+        return False
+
+    def _complete(self) -> list[Answer]:
+        """Answers of the start symbol, the last lexeme taken as finished."""
+        if self._roots is None:
+            reader = self._start.reader
+            roots: list[Answer] = []
+            if self._lost_at is None:
+                for hypothesis in self._state.hypotheses:
+                    if not hypothesis.text:
+                        roots += hypothesis.items.roots
+                    elif reader.parser.machine.automaton.accepts[hypothesis.state]:
+                        for items, _ in reader.finished(hypothesis):
+                            roots += items.roots
+            self._roots = list(dict.fromkeys(roots))
+        return self._roots
+
+    # Evidence
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The types of all complete readings of a satisfied prefix, each once."""
+        terms = self._start.reader.parser.arena.terms
+        shown = dict.fromkeys(terms.rename(answer.type, {}) for answer in self._complete())
+        return tuple(self._render(term) for term in shown)
+
+    @property
+    def type(self) -> str | None:
+        """The type of a satisfied root (of the first reading, where there are several); None otherwise."""
+        types = self.types
+        return types[0] if types else None
+
+    @property
+    def context(self) -> dict[str, str]:
+        """Γ after a satisfied prefix (what the start gave and what the root exported), name to type.
+
+        Before that, what the start gave: effects are exported only by what is complete.
+        """
+        gamma = self._start.context
+        for answer in self._complete()[:1]:
+            gamma = gamma.apply(answer.effect)
+        return {name: self._render(bound) for name, bound in gamma.names()}
+
+    def _render(self, term: Term) -> str:
+        return self._start.reader.parser.machine.syntax.render(term)
+
+    def tree(self) -> Node | None:
+        """The typed syntax tree of a satisfied prefix (of its first reading); None otherwise."""
+        from aufbau.tree import build_tree
+
+        roots = self._complete()
+        return build_tree(roots[0].item, self.text, self._start.reader.parser.machine) if roots else None
+
+    def expected(self) -> list[Expectation]:
+        """What may come next: literals, regex terminals, and names in scope with their types."""
+        from aufbau.expected import expectations
+
+        return [] if self._lost_at is not None else expectations(self._start.reader, self._state.hypotheses)
+
+    def explain(self) -> Explanation:
+        """Why the text was lost: place, rule, premise, clash and near misses. For other prefixes, what may follow."""
+        from aufbau.explain import explain
+
+        return explain(self._start.reader, self._state.hypotheses, self.text, self._lost_at)
+
+    def __repr__(self) -> str:
+        tail = self.text[-40:].decode(errors="replace")
+        return f"<Prefix {self.verdict} {'…' if len(self.text) > 40 else ''}{tail!r}>"

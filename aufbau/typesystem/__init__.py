@@ -1,0 +1,1 @@
+"""Terms, unification, contexts and the type fragment of a grammar."""

@@ -1,0 +1,251 @@
+"""Γ: a persistent, hash-consed map from names and ambient keys to types, with look-up by prefix.
+
+Names lie in a byte trie that copies only the path it changes, so binding and look-up cost O(length of the name), a
+series of n declarations stays linear, and the names that begin with some bytes are one subtree, as an unfinished
+lexeme needs them. Each node knows the types below it, so a subtree without a fitting type is skipped whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, final
+
+from aufbau.typesystem.terms import Term, Terms, variables
+
+_NO_TYPES: Final[frozenset[Term]] = frozenset()
+
+
+@final
+class Scope:
+    """A node of the trie: the binding that ends here, and what follows."""
+
+    __slots__ = ("children", "name", "type", "types")
+
+    def __init__(self, name: str, bound: Term | None, children: dict[int, Scope]) -> None:
+        self.name: Final = name
+        self.type: Final = bound
+        self.children: Final = children
+        types = _NO_TYPES if bound is None else frozenset((bound,))
+        for child in children.values():
+            if not child.types <= types:
+                types = types | child.types
+        self.types: Final[frozenset[Term]] = types
+
+    def names(self) -> Iterator[tuple[str, Term]]:
+        """Bindings of this subtree in the order of their bytes."""
+        stack = [self]
+        while stack:
+            node = stack.pop()
+            if node.type is not None:
+                yield node.name, node.type
+            stack.extend(node.children[byte] for byte in sorted(node.children, reverse=True))
+
+
+_EMPTY_SCOPE: Final = Scope("", None, {})
+
+
+def _insert(root: Scope, name: str, bound: Term) -> Scope:
+    path, node = [], root
+    data = name.encode()
+    for byte in data:
+        path.append(node)
+        node = node.children.get(byte, _EMPTY_SCOPE)
+    new = Scope(name, bound, node.children)
+    for parent, byte in zip(reversed(path), reversed(data), strict=True):
+        children = dict(parent.children)
+        children[byte] = new
+        new = Scope(parent.name, parent.type, children)
+    return new
+
+
+@final
+class Context:
+    """Γ. Extended contexts are remembered by the one they extend, so equal extensions are one object."""
+
+    __slots__ = ("_ambient_next", "_next", "ambient", "effects", "ground", "open_keys", "open_names", "scope")
+
+    def __init__(self, scope: Scope, ambient: dict[str, Term], open_names: tuple[str, ...]) -> None:
+        self.scope: Final = scope
+        self.ambient: Final = ambient
+        self.open_names: Final = open_names  # names whose type has holes
+        self.open_keys: Final = tuple(key for key, bound in ambient.items() if not bound.ground)
+        self.ground: Final[bool] = not open_names and not self.open_keys
+        self._next: dict[tuple[str, Term], Context] = {}
+        self._ambient_next: dict[tuple[str, Term], Context] = {}
+        self.effects: dict[Effect, Context] = {}
+
+    @staticmethod
+    def empty() -> Context:
+        """A new Γ that binds nothing."""
+        return Context(_EMPTY_SCOPE, {}, ())
+
+    def bind(self, name: str, bound: Term) -> Context:
+        """Γ[name:type]; an earlier binding of the name is shadowed."""
+        key = (name, bound)
+        found = self._next.get(key)
+        if found is None:
+            names = tuple(n for n in self.open_names if n != name)
+            if not bound.ground:
+                names = (*names, name)
+            found = self._next.setdefault(key, Context(_insert(self.scope, name, bound), self.ambient, names))
+        return found
+
+    def bind_ambient(self, key: str, bound: Term) -> Context:
+        """Γ['key':type]."""
+        pair = (key, bound)
+        found = self._ambient_next.get(pair)
+        if found is None:
+            found = self._ambient_next.setdefault(
+                pair, Context(self.scope, {**self.ambient, key: bound}, self.open_names)
+            )
+        return found
+
+    def lookup(self, name: str) -> Term | None:
+        """The type of a name, or None."""
+        node = self.scope
+        for byte in name.encode():
+            child = node.children.get(byte)
+            if child is None:
+                return None
+            node = child
+        return node.type
+
+    def beginning(self, prefix: bytes) -> Scope | None:
+        """The subtree of the names that begin with these bytes."""
+        node = self.scope
+        for byte in prefix:
+            child = node.children.get(byte)
+            if child is None:
+                return None
+            node = child
+        return node
+
+    def names(self) -> Iterator[tuple[str, Term]]:
+        """All bindings of names, in the order of their bytes."""
+        return self.scope.names()
+
+    def open_types(self) -> list[Term]:
+        """The types with holes, in a fixed order."""
+        found = [self.ambient[key] for key in self.open_keys]
+        for name in self.open_names:
+            bound = self.lookup(name)
+            if bound is not None:
+                found.append(bound)
+        return found
+
+    def rename(self, terms: Terms, names: dict[int, int]) -> Context:
+        """Number the holes by first appearance, continuing `names`."""
+        return self._mapped([terms.rename(bound, names) for bound in self.open_types()])
+
+    def instantiate(self, terms: Terms, values: tuple[Term, ...]) -> Context:
+        """Replace hole number i by `values[i]`."""
+        return self._mapped(
+            [_instance(terms, bound, values) for bound in self.open_types()]
+        )
+
+    def _mapped(self, types: list[Term]) -> Context:
+        result, at = self, 0
+        for key in self.open_keys:
+            result = result.bind_ambient(key, types[at])
+            at += 1
+        for name in self.open_names:
+            result = result.bind(name, types[at])
+            at += 1
+        return result
+
+    def apply(self, effect: Effect | None) -> Context:
+        """Γ extended by an effect, entry by entry; remembered, so a growing effect costs one entry a time."""
+        if effect is None:
+            return self
+        pending = []
+        current: Effect | None = effect
+        result = self
+        while current is not None:
+            known = self.effects.get(current)
+            if known is not None:
+                result = known
+                break
+            pending.append(current)
+            current = current.before
+        for entry in reversed(pending):
+            if entry.ambient:
+                result = result.bind_ambient(entry.name, entry.type)
+            else:
+                result = result.bind(entry.name, entry.type)
+            self.effects[entry] = result
+        return result
+
+
+def _instance(terms: Terms, term: Term, values: tuple[Term, ...]) -> Term:
+    """Replace variable i by values[i], once."""
+    if term.ground:
+        return term
+    if term.index >= 0:
+        return values[term.index]
+    return terms.con(term.head, tuple([_instance(terms, arg, values) for arg in term.args]))
+
+
+@final
+class Effect:
+    """A series of bindings that a finished node exports, the last one first; hash-consed by `Effects`."""
+
+    __slots__ = ("ambient", "before", "ground", "name", "type")
+
+    def __init__(self, before: Effect | None, name: str, ambient: bool, bound: Term) -> None:
+        self.before: Final = before
+        self.name: Final = name
+        self.ambient: Final = ambient
+        self.type: Final = bound
+        self.ground: Final[bool] = bound.ground and (before is None or before.ground)
+
+    def entries(self) -> list[Effect]:
+        """The entries in the order in which they were made."""
+        found: list[Effect] = []
+        current: Effect | None = self
+        while current is not None:
+            found.append(current)
+            current = current.before
+        found.reverse()
+        return found
+
+
+@final
+class Effects:
+    """The table in which effects are shared."""
+
+    __slots__ = ("_table",)
+
+    def __init__(self) -> None:
+        self._table: dict[tuple[Effect | None, str, bool, Term], Effect] = {}
+
+    def add(self, before: Effect | None, name: str, ambient: bool, bound: Term) -> Effect:
+        """`before` followed by one more binding."""
+        key = (before, name, ambient, bound)
+        found = self._table.get(key)
+        if found is None:
+            found = self._table.setdefault(key, Effect(before, name, ambient, bound))
+        return found
+
+    def compose(self, first: Effect | None, second: Effect | None) -> Effect | None:
+        """`first` followed by `second`; the cost is the length of `second`."""
+        if second is None:
+            return first
+        if first is None:
+            return second
+        result = first
+        for entry in second.entries():
+            result = self.add(result, entry.name, entry.ambient, entry.type)
+        return result
+
+    def mapped(self, effect: Effect, image: list[Term]) -> Effect:
+        """The same entries with other types, given in the order of `entries`."""
+        result: Effect | None = None
+        for entry, bound in zip(effect.entries(), image, strict=True):
+            result = self.add(result, entry.name, entry.ambient, bound)
+        assert result is not None
+        return result
+
+
+def context_variables(context: Context) -> list[int]:
+    """Numbers of the holes in a context, in order."""
+    return [] if context.ground else variables(context.open_types())

@@ -1,0 +1,384 @@
+"""The type fragment as a language of its own: reads types (with holes) into terms and renders terms back.
+
+The fragment is everything reachable from the starred nonterminals (`Type* ::= …`), or from one named `Type` when none
+is starred. A production with a label, or with two or more children, is a constructor; one with a single child passes
+it through (parentheses, precedence levels); literals alone, and regex terminals, are leaves.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, final
+
+from aufbau.grammar.model import Alternative, Definition, GrammarModel, SymbolKind
+from aufbau.lexer.automaton import LexerAutomaton, TerminalSpec, build
+from aufbau.regex.parse import parse_regex
+from aufbau.regex.syntax import literal_regex
+from aufbau.typesystem.terms import Term, Terms, variables
+
+_HOLE = re.compile(r"\?[^\W\d]\w*")
+_LOOKUP = re.compile(r"(?:Γ|Gamma)\(\s*([^()]+?)\s*\)")
+_WORD = re.compile(r"[^\W\d][\w']*")
+_QUOTED = re.compile(r"'((?:[^'\\]|\\.)+)'|\"((?:[^\"\\]|\\.)+)\"")
+_ARROWS: Final = {"→": "->", "->": "→"}
+
+
+class TypeReadError(ValueError):
+    """A type text that the fragment does not spell, or spells in several ways."""
+
+    def __init__(self, message: str, offset: int, hint: str = "") -> None:
+        self.message, self.offset, self.hint = message, offset, hint
+        super().__init__(message)
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A lexeme of type text: a variable that stands for a whole type, or text with the terminals it matches."""
+
+    text: str
+    offset: int
+    term: Term | None  # the variable of a hole, a look-up or a binding
+    mask: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TypeProduction:
+    """An alternative of the fragment with the head of the terms it builds; no head means it passes its child on."""
+
+    nonterminal: str
+    alternative: Alternative
+    head: str | None
+    children: tuple[int, ...]  # positions of nonterminals and regex terminals
+
+
+def type_fragment(model: GrammarModel) -> frozenset[str]:
+    """Names of the nonterminals of the type fragment."""
+    by_name = {definition.name: definition for definition in model.definitions}
+    stack = type_roots(model)
+    found: set[str] = set()
+    while stack:
+        name = stack.pop()
+        if name in found or name not in by_name:
+            continue
+        found.add(name)
+        for alternative in by_name[name].alternatives:
+            stack += [s.value for s in alternative.symbols if s.kind is SymbolKind.NONTERMINAL]
+    return frozenset(found)
+
+
+def type_roots(model: GrammarModel) -> list[str]:
+    """The starred nonterminals, or the one named `Type`."""
+    starred = [definition.name for definition in model.definitions if definition.starred]
+    return starred or [definition.name for definition in model.definitions if definition.name == "Type"]
+
+
+def type_production(definition: Definition, alternative: Alternative, labels: frozenset[str]) -> TypeProduction:
+    """Classify one alternative of the fragment; `labels` are the names of rules."""
+    symbols = alternative.symbols
+    children = tuple(i for i, symbol in enumerate(symbols) if symbol.kind is not SymbolKind.LITERAL)
+    head: str | None = None
+    if definition.label is not None and definition.label not in labels:
+        head = definition.label
+    elif not children:
+        head = " ".join(symbol.value for symbol in symbols)
+    elif len(children) > 1:
+        head = " ".join(s.value if s.kind is SymbolKind.LITERAL else "_" for s in symbols)
+    return TypeProduction(definition.name, alternative, head, children)
+
+
+@final
+class TypeSyntax:
+    """Reads and renders the types of one grammar."""
+
+    def __init__(self, model: GrammarModel, terms: Terms) -> None:
+        labels = frozenset(rule.name for rule in model.rules)
+        fragment = type_fragment(model)
+        self._terms = terms
+        self.roots: Final = tuple(type_roots(model))
+        self._productions: dict[str, list[TypeProduction]] = {}
+        for definition in model.definitions:
+            if definition.name in fragment:
+                self._productions[definition.name] = [
+                    type_production(definition, alternative, labels) for alternative in definition.alternatives
+                ]
+        self._by_head: dict[str, TypeProduction] = {}
+        self._terminals: dict[tuple[SymbolKind, str], int] = {}
+        for production in (p for productions in self._productions.values() for p in productions):
+            if production.head is not None:
+                self._by_head.setdefault(production.head, production)
+            for symbol in production.alternative.symbols:
+                if symbol.kind is not SymbolKind.NONTERMINAL:
+                    self._terminals.setdefault((symbol.kind, symbol.value), len(self._terminals))
+        self._automaton: LexerAutomaton = build(
+            [
+                TerminalSpec(
+                    regex=literal_regex(value) if kind is SymbolKind.LITERAL else parse_regex(value),
+                    literal=kind is SymbolKind.LITERAL,
+                    contextual=value in model.contextual,
+                )
+                for kind, value in self._terminals
+            ]
+        )
+        self._wraps: dict[tuple[str, str], tuple[tuple[str, ...], tuple[str, ...]] | None] = {}
+
+    # Reading
+
+    def read(
+        self,
+        text: str,
+        *,
+        hole: Callable[[str], Term],
+        lookup: Callable[[str, bool], Term] | None = None,
+        bindings: Mapping[str, Term] | None = None,
+    ) -> Term:
+        """The term that a type text spells.
+
+        `hole` gives the variable of `?A`; `lookup` that of `Γ(x)` (name, ambient); `bindings` maps names of bound type
+        children to variables. Raises `TypeReadError` when there is no reading, or more than one.
+        """
+        if not self.roots:
+            raise TypeReadError("the grammar has no type fragment", 0, "mark the sort of types: Type* ::= …")
+        tokens = self._tokens(text, hole, lookup, bindings or {})
+        if not tokens:
+            raise TypeReadError("an empty type", 0)
+        chart = _Chart(self._productions, self._terminals, self._terms, tokens)
+        found: dict[Term, None] = {}
+        for root in self.roots:
+            found |= dict.fromkeys(chart.spanning(root))
+        if len(found) > 1:
+            shown = " or ".join(sorted(repr(term) for term in found))
+            raise TypeReadError(f"the type {text!r} can be read in {len(found)} ways: {shown}", 0, "add parentheses")
+        if not found:
+            at = chart.furthest
+            what = f"at {tokens[at].text!r}" if at < len(tokens) else "at its end"
+            raise TypeReadError(
+                f"{text!r} is not a type of this grammar ({what})",
+                tokens[at].offset if at < len(tokens) else len(text),
+                f"types are spelled by {', '.join(self.roots)}; quote a type literal as 'int', write a hole as ?A",
+            )
+        return next(iter(found))
+
+    def _tokens(
+        self,
+        text: str,
+        hole: Callable[[str], Term],
+        lookup: Callable[[str, bool], Term] | None,
+        bindings: Mapping[str, Term],
+    ) -> list[Token]:
+        tokens: list[Token] = []
+        at = 0
+        while at < len(text):
+            if text[at].isspace():
+                at += 1
+                continue
+            if match := _HOLE.match(text, at):
+                tokens.append(Token(match.group(), at, hole(match.group()[1:])))
+            elif lookup is not None and (match := _LOOKUP.match(text, at)):
+                name = match[1]
+                ambient = name[0] in "'\""
+                tokens.append(Token(match.group(), at, lookup(name[1:-1] if ambient else name, ambient)))
+            elif match := _QUOTED.match(text, at):
+                inner, start = re.sub(r"\\(.)", r"\1", match[1] or match[2]), at + 1
+                whole = self._automaton.classify(inner.encode())
+                if whole:
+                    tokens.append(Token(inner, start, None, whole))
+                else:
+                    tokens += [self._lexeme(inner, i, start) for i in self._lexeme_starts(inner, start)]
+            elif (match := _WORD.match(text, at)) and match.group() in bindings:
+                tokens.append(Token(match.group(), at, bindings[match.group()]))
+            else:
+                token = self._lexeme(text, at, 0)
+                tokens.append(token)
+                # An arrow may be written in its other spelling, so advance by what stands in the text.
+                at += len(token.text) if text.startswith(token.text, at) else len(_ARROWS[token.text])
+                continue
+            at = match.end()
+        return tokens
+
+    def _lexeme_starts(self, text: str, base: int) -> list[int]:
+        starts, at = [], 0
+        while at < len(text):
+            if text[at].isspace():
+                at += 1
+            else:
+                starts.append(at)
+                at += len(self._lexeme(text, at, base).text)
+        return starts
+
+    def _lexeme(self, text: str, at: int, base: int) -> Token:
+        """The longest lexeme of the fragment that begins here."""
+        data = text[at:].encode()
+        state, best, mask = self._automaton.start, 0, 0
+        for position, byte in enumerate(data):
+            state = self._automaton.step(state, byte)
+            if state < 0:
+                break
+            if self._automaton.accepts[state]:
+                best, mask = position + 1, self._automaton.accepts[state]
+        if best:
+            return Token(data[:best].decode(), base + at, None, mask)
+        for spelling, other in _ARROWS.items():
+            known = self._automaton.classify(other.encode())
+            if text.startswith(spelling, at) and known:
+                return Token(other, base + at, None, known)
+        raise TypeReadError(
+            f"{text[at:].split()[0]!r} begins no type of this grammar",
+            base + at,
+            f"types are spelled by {', '.join(self.roots)}; holes are written ?A",
+        )
+
+    # Rendering
+
+    def render(self, term: Term, names: dict[int, str] | None = None) -> str:
+        """The type in the grammar's own spelling; variables become ?A, ?B, … in order of appearance."""
+        if names is None:
+            names = {}
+        for index in variables([term]):
+            names.setdefault(index, _letter(len(names)))
+        out: list[str] = []
+        root = self.roots[0] if self.roots else ""
+        stack: list[tuple[Term | None, str]] = [(term, root)]
+        while stack:
+            current, where = stack.pop()
+            if current is None:
+                out.append(where)
+            elif current.index >= 0:
+                out.append("?" + names[current.index])
+            else:
+                stack.extend(reversed(self._pieces(current, where)))
+        return _spaced(out)
+
+    def _pieces(self, term: Term, where: str) -> list[tuple[Term | None, str]]:
+        """The texts and subterms that spell a term at a nonterminal."""
+        production = self._by_head.get(term.head)
+        if production is None or (not term.args and production.children):
+            return [(None, term.head)]
+        before, after = self._wrap(where, production.nonterminal) or ((), ())
+        pieces: list[tuple[Term | None, str]] = [(None, text) for text in before]
+        symbols = production.alternative.symbols
+        for i, symbol in enumerate(symbols):
+            if symbol.kind is SymbolKind.LITERAL:
+                pieces.append((None, symbol.value))
+                continue
+            arg = term.args[production.children.index(i)]
+            inner: list[tuple[Term | None, str]] = [(arg, symbol.value)]
+            ambiguous = (
+                i < len(symbols) - 1
+                and symbol.value == production.nonterminal == symbols[-1].value
+                and len(arg.args) > 0
+            )
+            wrap = self._wrap_strict(symbol.value) if ambiguous else None
+            if wrap is not None:
+                inner = [*((None, text) for text in wrap[0]), *inner, *((None, text) for text in wrap[1])]
+            pieces += inner
+        return pieces + [(None, text) for text in after]
+
+    def _wrap(self, where: str, target: str) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+        """The fewest literals (parentheses) with which `where` passes a `target` through."""
+        key = (where, target)
+        if key not in self._wraps:
+            best: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {where: ((), ())}
+            queue = [where]
+            while queue:
+                name = queue.pop(0)
+                before, after = best[name]
+                for child, left, right in self._passing(name):
+                    candidate = (before + left, right + after)
+                    known = best.get(child)
+                    if known is None or sum(map(len, candidate)) < sum(map(len, known)):
+                        best[child] = candidate
+                        queue.append(child)
+            self._wraps[key] = best.get(target)
+        return self._wraps[key]
+
+    def _wrap_strict(self, name: str) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+        """Literals with which a nonterminal passes itself through, so that a nested type can't be read otherwise."""
+        for child, left, right in self._passing(name):
+            if left and child == name:
+                return left, right
+        return None
+
+    def _passing(self, name: str) -> list[tuple[str, tuple[str, ...], tuple[str, ...]]]:
+        found = []
+        for production in self._productions.get(name, ()):
+            if production.head is None and len(production.children) == 1:
+                symbols, at = production.alternative.symbols, production.children[0]
+                if symbols[at].kind is SymbolKind.NONTERMINAL:
+                    left = tuple(s.value for s in symbols[:at])
+                    found.append((symbols[at].value, left, tuple(s.value for s in symbols[at + 1 :])))
+        return found
+
+
+class _Chart:
+    """All readings of a short row of tokens, by fixed point: type texts are short and ambiguity must be seen."""
+
+    def __init__(
+        self,
+        productions: Mapping[str, list[TypeProduction]],
+        terminals: Mapping[tuple[SymbolKind, str], int],
+        terms: Terms,
+        tokens: list[Token],
+    ) -> None:
+        self._terminals, self._terms, self._tokens = terminals, terms, tokens
+        self.furthest = 0
+        self._found: dict[tuple[str, int], dict[tuple[int, Term], None]] = {}
+        for name in productions:
+            for i, token in enumerate(tokens):
+                self._found[name, i] = {} if token.term is None else {(i + 1, token.term): None}
+        changed = True
+        while changed:
+            changed = False
+            for name, alternatives in productions.items():
+                for i in range(len(tokens)):
+                    known = self._found[name, i]
+                    size = len(known)
+                    for production in alternatives:
+                        for end, term in self._readings(production, i):
+                            known.setdefault((end, term))
+                    changed = changed or len(known) > size
+
+    def spanning(self, name: str) -> list[Term]:
+        """Readings of the whole row."""
+        return [term for end, term in self._found.get((name, 0), {}) if end == len(self._tokens)]
+
+    def _readings(self, production: TypeProduction, start: int) -> list[tuple[int, Term]]:
+        partial: list[tuple[int, tuple[Term, ...]]] = [(start, ())]
+        for symbol in production.alternative.symbols:
+            following: list[tuple[int, tuple[Term, ...]]] = []
+            for at, args in partial:
+                self.furthest = max(self.furthest, at)
+                if at >= len(self._tokens):
+                    continue
+                if symbol.kind is SymbolKind.NONTERMINAL:
+                    for end, term in list(self._found.get((symbol.value, at), ())):
+                        following.append((end, (*args, term)))
+                    continue
+                token = self._tokens[at]
+                if token.term is None and token.mask >> self._terminals[symbol.kind, symbol.value] & 1:
+                    leaf = symbol.kind is SymbolKind.REGEX
+                    following.append((at + 1, (*args, self._terms.con(token.text)) if leaf else args))
+            partial = following
+        found = []
+        for end, args in partial:
+            self.furthest = max(self.furthest, end)
+            if production.head is not None:
+                found.append((end, self._terms.con(production.head, args)))
+            elif args:
+                found.append((end, args[0]))
+        return found
+
+
+def _letter(number: int) -> str:
+    return chr(ord("A") + number % 26) + (str(number // 26) if number >= 26 else "")
+
+
+def _spaced(parts: list[str]) -> str:
+    """Join lexemes as people write them."""
+    out = ""
+    for part in parts:
+        if out and part[0] not in ")],;" and out[-1] not in "([" and not (part[0] == "[" and out[-1].isalnum()):
+            out += " "
+        out += part
+    return out

@@ -1,0 +1,118 @@
+"""Terms over the grammar's own constructors, hash-consed so that equality is identity (paper, section 2.2).
+
+A term is a variable (a hole), or a head with arguments. A leaf's head is its text, whether it was written by the
+grammar or by the program. The kernel knows no arrow and no list: heads come from the type fragment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final, final
+
+TOP_HEAD: Final = "⊤"
+# Variables of an answer are moved by this much before they meet those of an item, which are numbered from 0.
+APART: Final = 1 << 20
+
+
+@final
+class Term:
+    """A hash-consed term; build it with `Terms`, compare it with `is`."""
+
+    __slots__ = ("args", "depth", "ground", "head", "index")
+
+    def __init__(self, head: str, args: tuple[Term, ...], index: int) -> None:
+        self.head: Final = head
+        self.args: Final = args
+        self.index: Final = index  # the number of a variable, -1 for everything else
+        self.ground: Final[bool] = index < 0 and all(arg.ground for arg in args)
+        self.depth: Final[int] = 1 + max((arg.depth for arg in args), default=0)
+
+    def __repr__(self) -> str:
+        if self.index >= 0:
+            return f"?{self.index}"
+        return f"{self.head}({', '.join(map(repr, self.args))})" if self.args else self.head
+
+
+@final
+class Terms:
+    """The table in which terms are shared. A fork sees the terms made before it and keeps its own to itself."""
+
+    __slots__ = ("_cons", "_vars", "top")
+
+    def __init__(self, base: Terms | None = None) -> None:
+        if base is None:
+            self._cons: dict[tuple[str, tuple[Term, ...]], Term] = {}
+            self._vars: dict[int, Term] = {}
+        else:
+            self._cons = dict(base._cons)
+            self._vars = dict(base._vars)
+        self.top: Final = self.con(TOP_HEAD)
+
+    def fork(self) -> Terms:
+        """A table that starts with these terms."""
+        return Terms(self)
+
+    def con(self, head: str, args: tuple[Term, ...] = ()) -> Term:
+        """The term with this head and these arguments."""
+        key = (head, args)
+        found = self._cons.get(key)
+        if found is None:
+            # setdefault is atomic, so two threads get one term.
+            found = self._cons.setdefault(key, Term(head, args, -1))
+        return found
+
+    def var(self, index: int) -> Term:
+        """The variable with this number."""
+        found = self._vars.get(index)
+        if found is None:
+            found = self._vars.setdefault(index, Term("?", (), index))
+        return found
+
+    def substitute(self, term: Term, image: Callable[[int], Term | None]) -> Term:
+        """Replace variables by their image, again in what replaces them; None leaves a variable alone."""
+        if term.ground:
+            return term
+        if term.index >= 0:
+            new = image(term.index)
+            return term if new is None or new is term else self.substitute(new, image)
+        return self.con(term.head, tuple([self.substitute(arg, image) for arg in term.args]))
+
+    def rename(self, term: Term, names: dict[int, int]) -> Term:
+        """Number variables by first appearance, continuing `names`."""
+        if term.ground:
+            return term
+        if term.index >= 0:
+            number = names.setdefault(term.index, len(names))
+            return self.var(number)
+        return self.con(term.head, tuple([self.rename(arg, names) for arg in term.args]))
+
+    def shift(self, term: Term, by: int) -> Term:
+        """Move the numbers of all variables."""
+        if term.ground or by == 0:
+            return term
+        if term.index >= 0:
+            return self.var(term.index + by)
+        return self.con(term.head, tuple([self.shift(arg, by) for arg in term.args]))
+
+    def cut(self, term: Term, depth: int, fresh: list[int]) -> Term:
+        """Replace what lies deeper than `depth` by fresh variables; `fresh` holds the next number."""
+        if term.depth <= depth:
+            return term
+        if depth <= 0:
+            fresh[0] += 1
+            return self.var(fresh[0] - 1)
+        return self.con(term.head, tuple([self.cut(arg, depth - 1, fresh) for arg in term.args]))
+
+
+def variables(terms: Iterable[Term]) -> list[int]:
+    """Numbers of the variables, in order of first appearance."""
+    found: dict[int, None] = {}
+    stack = [term for term in terms if not term.ground]
+    stack.reverse()
+    while stack:
+        term = stack.pop()
+        if term.index >= 0:
+            found.setdefault(term.index)
+        elif not term.ground:
+            stack.extend(reversed(term.args))
+    return list(found)

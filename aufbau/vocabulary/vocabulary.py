@@ -1,0 +1,179 @@
+"""Exact byte spellings of a tokenizer's tokens, with special and stop tokens kept apart."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, final
+
+from aufbau.errors import AufbauError
+from aufbau.vocabulary.trie import Trie
+
+# Names under which published chat models end a turn; each counts only where the tokenizer declares it special.
+_END_TOKENS = frozenset(
+    {
+        "</s>",
+        "<eos>",
+        "<end_of_turn>",
+        "<|end|>",
+        "<|end_of_text|>",
+        "<|endoftext|>",
+        "<|eom_id|>",
+        "<|eot_id|>",
+        "<|im_end|>",
+        "<|return|>",
+    }
+)
+_BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+_METASPACE = "\u2581"
+
+
+class VocabularyError(AufbauError):
+    """A tokenizer whose tokens have no exact byte spelling that we know how to read."""
+
+
+@final
+class Vocabulary:
+    """What each token id writes, in bytes. Immutable, hashable by identity, safe to share.
+
+    A token may be a part of a UTF-8 character, and several tokens may have one spelling. Special tokens (beginning
+    and end of a turn, padding, …) are not text: their spelling is empty and no mask ever admits them.
+    """
+
+    def __init__(
+        self, spellings: Sequence[bytes], *, special: Collection[int] = (), stop: Iterable[int] = ()
+    ) -> None:
+        self.stop: tuple[int, ...] = tuple(dict.fromkeys(stop))
+        # A token that writes nothing can never make progress, so it is kept apart like a special one.
+        silent = {token for token, text in enumerate(spellings) if not text}
+        self.special: frozenset[int] = frozenset(special) | frozenset(self.stop) | silent
+        outside = sorted(token for token in self.special if not 0 <= token < len(spellings))
+        if outside:
+            raise VocabularyError(
+                f"token ids {outside[:5]} are declared special or stop, but the vocabulary has the ids 0 to"
+                f" {len(spellings) - 1}; give a spelling (b'' will do) for each id"
+            )
+        self._spellings = tuple(
+            b"" if token in self.special else bytes(text) for token, text in enumerate(spellings)
+        )
+
+    @classmethod
+    def from_tokenizer(cls, tokenizer: Any, *, stop: Iterable[int] = ()) -> Vocabulary:
+        """Read a fast tokenizer of `transformers`; `stop` adds end tokens that only the model's settings know.
+
+        Byte-level BPE and SentencePiece (with or without byte fallback) are understood; others raise
+        `VocabularyError`, since a spelling that is nearly right would let an inadmissible text pass.
+        """
+        backend = getattr(tokenizer, "backend_tokenizer", None)
+        if backend is None:
+            raise VocabularyError(
+                f"{type(tokenizer).__name__} is not a fast tokenizer, so its byte spellings cannot be read;"
+                " load it with AutoTokenizer.from_pretrained(…, use_fast=True)"
+            )
+        description: dict[str, Any] = json.loads(backend.to_str())
+        added: dict[int, Any] = dict(tokenizer.added_tokens_decoder)
+        spellings = _spellings(description, added)
+        special = {token for token, entry in added.items() if entry.special}
+        special.update(token for token in tokenizer.all_special_ids if token is not None)
+        ends = [] if tokenizer.eos_token_id is None else [int(tokenizer.eos_token_id)]
+        ends.extend(
+            sorted(token for token in special if token in added and added[token].content in _END_TOKENS)
+        )
+        return cls(spellings, special=special, stop=[*ends, *stop])
+
+    def __len__(self) -> int:
+        return len(self._spellings)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._spellings)
+
+    def __repr__(self) -> str:
+        return f"Vocabulary({len(self)} tokens, {len(self.special)} special, stop={self.stop})"
+
+    def spelling(self, token: int) -> bytes:
+        """The bytes that `token` writes; empty for a special token."""
+        return self._spellings[token]
+
+    @cached_property
+    def trie(self) -> Trie:
+        """The byte trie over the spellings, built at first use."""
+        return Trie(self._spellings)
+
+
+def _spellings(description: Mapping[str, Any], added: Mapping[int, Any]) -> list[bytes]:
+    """The spelling of every id from 0 on; ids that name no token get the empty one."""
+    read = _reader(description)
+    by_id = {token: read(text) for text, token in _model_tokens(description["model"])}
+    # An added token is matched in raw text before the model sees it, so it writes just its own content.
+    by_id.update((token, entry.content.encode()) for token, entry in added.items())
+    return [by_id.get(token, b"") for token in range(max(by_id, default=-1) + 1)]
+
+
+def _model_tokens(model: Mapping[str, Any]) -> Iterable[tuple[str, int]]:
+    """Pairs of token text and id; Unigram models list theirs by position, the others by name."""
+    vocab = model["vocab"]
+    if isinstance(vocab, Mapping):
+        return ((text, int(token)) for text, token in vocab.items())
+    return ((text, token) for token, (text, _score) in enumerate(vocab))
+
+
+class _ByteLevelReader:
+    """Spellings of byte-level BPE, which writes each byte as one printable character."""
+
+    def __init__(self) -> None:
+        printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+        shifted = [byte for byte in range(256) if byte not in printable]
+        self._bytes = {chr(byte): byte for byte in printable}
+        self._bytes.update({chr(256 + place): byte for place, byte in enumerate(shifted)})
+
+    def __call__(self, text: str) -> bytes:
+        try:
+            return bytes(self._bytes[character] for character in text)
+        except KeyError:
+            # The decoder of `tokenizers` takes such a token literally as well.
+            return text.encode()
+
+
+class _MetaspaceReader:
+    """Spellings of SentencePiece, which writes a space as U+2581 and lone bytes as `<0xHH>`."""
+
+    def __init__(self, *, byte_fallback: bool) -> None:
+        self._byte_fallback = byte_fallback
+
+    def __call__(self, text: str) -> bytes:
+        byte = _BYTE_TOKEN.fullmatch(text) if self._byte_fallback else None
+        if byte is not None:
+            return bytes((int(byte[1], 16),))
+        return text.replace(_METASPACE, " ").encode()
+
+
+def _reader(description: Mapping[str, Any]) -> _ByteLevelReader | _MetaspaceReader:
+    """Choose the reading by the decoder, the part of a tokenizer that turns tokens back into text."""
+    decoders = list(_parts(description.get("decoder"), "decoders"))
+    kinds = [str(part["type"]) for part in decoders]
+    if "ByteLevel" in kinds:
+        return _ByteLevelReader()
+    spaced = any(
+        part["type"] == "Metaspace"
+        or (part["type"] == "Replace" and part.get("pattern") == {"String": _METASPACE})
+        for part in decoders
+    )
+    if spaced:
+        return _MetaspaceReader(byte_fallback="ByteFallback" in kinds)
+    raise VocabularyError(
+        f"a tokenizer that decodes by {kinds or 'nothing'} has no exact byte spellings that we can read;"
+        " use a model with a byte-level BPE or SentencePiece tokenizer (nearly every generative one has)"
+    )
+
+
+def _parts(component: Any, key: str) -> Iterator[Mapping[str, Any]]:
+    """The parts of a tokenizer component, with nested sequences laid flat."""
+    if component is None:
+        return
+    if component["type"] == "Sequence":
+        for part in component[key]:
+            yield from _parts(part, key)
+    else:
+        yield component
