@@ -57,9 +57,7 @@ def _collect(reader: Reader, hypothesis: Hypothesis, found: dict[Expectation, No
                 _lexemes(reader, item, mask, hypothesis, found)
 
 
-def _lexemes(
-    reader: Reader, item: Item, mask: int, hypothesis: Hypothesis, found: dict[Expectation, None]
-) -> None:
+def _lexemes(reader: Reader, item: Item, mask: int, hypothesis: Hypothesis, found: dict[Expectation, None]) -> None:
     machine = reader.parser.machine
     position = item.production.positions[item.dot]
     if position.member or position.lookups:

@@ -74,18 +74,14 @@ def _listed(lead: str, expected: Iterable[Expectation]) -> str:
     return lead + ", ".join(shown[:_SHOWN]) + more
 
 
-def explain(
-    reader: Reader, hypotheses: tuple[Hypothesis, ...], text: bytes, lost_at: int | None
-) -> Explanation:
+def explain(reader: Reader, hypotheses: tuple[Hypothesis, ...], text: bytes, lost_at: int | None) -> Explanation:
     """Explain a prefix; `hypotheses` are those of the last state that was not lost."""
     return _Explainer(reader, hypotheses, text, lost_at).explanation()
 
 
 @final
 class _Explainer:
-    def __init__(
-        self, reader: Reader, hypotheses: tuple[Hypothesis, ...], text: bytes, lost_at: int | None
-    ) -> None:
+    def __init__(self, reader: Reader, hypotheses: tuple[Hypothesis, ...], text: bytes, lost_at: int | None) -> None:
         self.reader: Final = reader
         self.machine: Final[Machine] = reader.parser.machine
         self.hypotheses: Final = hypotheses
@@ -142,8 +138,7 @@ class _Explainer:
             if hypothesis.text:
                 end = hypothesis.start + len(hypothesis.text)
                 found += [
-                    Hypothesis(items, start, b"", end, gap, ())
-                    for items, gap in self.reader.finished(hypothesis)
+                    Hypothesis(items, start, b"", end, gap, ()) for items, gap in self.reader.finished(hypothesis)
                 ]
         return found
 
@@ -186,7 +181,7 @@ class _Explainer:
     def _clashes(self, start: int, lexeme: str) -> tuple[Clash, ...]:
         """Refusals that concern the lexeme: items that would read it, and productions that would begin with it."""
         mask = self.machine.automaton.classify(lexeme.encode()) or self._partial(lexeme)
-        # A weakened demand is refused beside the real one; the first refusal of a rule is the telling one.
+        # A weakened demand is refused beside the real one; the demand without holes is the telling one.
         found: dict[tuple[str, str | None, str | None], Clash] = {}
         for hypothesis in self.candidates:
             if hypothesis.start != start:
@@ -204,8 +199,10 @@ class _Explainer:
             for failure in relevant:
                 clash = self._clash(failure, lexeme)
                 if clash is not None:
-                    found.setdefault((clash.nonterminal, clash.premise, clash.found), clash)
-        return tuple(found.values())
+                    key = (clash.nonterminal, clash.premise, clash.found)
+                    if key not in found or "?" in (found[key].wanted or ""):
+                        found[key] = clash
+        return tuple(sorted(found.values(), key=lambda clash: "?" in (clash.wanted or "")))
 
     def _partial(self, lexeme: str) -> int:
         """Terminals that a lexeme which is none yet may become."""
@@ -306,4 +303,3 @@ def _place(text: bytes, offset: int) -> tuple[int, int]:
     line = before.count(b"\n") + 1
     column = len(before[before.rfind(b"\n") + 1 :].decode(errors="replace")) + 1
     return line, column
-

@@ -11,6 +11,7 @@ from aufbau.earley.machine import Machine
 from aufbau.earley.parser import Parser
 from aufbau.errors import LimitError, StartError, TypeTextError
 from aufbau.grammar.grammar import Grammar
+from aufbau.lexer.automaton import LexerAutomaton
 from aufbau.lexer.state import Hypothesis, Reader
 from aufbau.limits import Limits
 from aufbau.typesystem.context import Context
@@ -69,9 +70,10 @@ class Oracle:
         for key, text in (ambient or {}).items():
             gamma = gamma.bind_ambient(key, _ground_type(arena, text, f"the ambient key {key!r}"))
         for key, text in (context or {}).items():
-            if not machine.automaton.classify(key.encode()) & ~machine.ignore_mask:
+            if not machine.automaton.classify(key.encode()) & machine.name_mask:
                 raise StartError(
-                    f"{key!r} can't be a name in scope: no terminal of the grammar spells it"
+                    f"{key!r} can't be a name in scope: the grammar has no terminal for names that spells it "
+                    "(it may be a reserved word)"
                 )
             gamma = gamma.bind(key, _ground_type(arena, text, f"the name {key!r}"))
         demand = None if goal is None else _type(arena, goal, "the goal")
@@ -95,9 +97,7 @@ class Oracle:
 def _type(arena: Arena, text: str, what: str) -> Term:
     holes: dict[str, Term] = {}
     try:
-        return arena.machine.syntax.read(
-            text, hole=lambda name: holes.setdefault(name, arena.terms.var(len(holes)))
-        )
+        return arena.machine.syntax.read(text, hole=lambda name: holes.setdefault(name, arena.terms.var(len(holes))))
     except TypeReadError as error:
         hint = f" ({error.hint})" if error.hint else ""
         raise TypeTextError(f"{what}: {error.message}{hint}") from error
@@ -140,9 +140,7 @@ class Prefix:
 
     __slots__ = ("_lost_at", "_roots", "_start", "_state", "oracle", "text")
 
-    def __init__(
-        self, oracle: Oracle, start: _Start, text: bytes, state: _State, lost_at: int | None
-    ) -> None:
+    def __init__(self, oracle: Oracle, start: _Start, text: bytes, state: _State, lost_at: int | None) -> None:
         self.oracle: Final = oracle
         self.text: Final = text
         self._start = start
@@ -290,6 +288,11 @@ class Prefix:
         from aufbau.explain import explain
 
         return explain(self._start.reader, self._state.hypotheses, self.text, self._lost_at)
+
+    @property
+    def automaton(self) -> LexerAutomaton:
+        """The automaton that reads the lexemes of this text."""
+        return self._start.reader.parser.machine.automaton
 
     def __repr__(self) -> str:
         tail = self.text[-40:].decode(errors="replace")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from aufbau.earley.chart import Answer, Item, Lexeme
 from aufbau.earley.machine import RESULT, Machine
@@ -17,11 +17,16 @@ class Node:
     rule: str | None  # label of the nonterminal
     binding: str | None  # name under which the parent binds this child
     children: tuple[Node, ...]
-    text: str  # exact source
+    source: bytes = field(repr=False)  # the whole text, shared by all nodes
     start: int  # byte offsets
     end: int
     type: str | None  # None: a lexeme, or a node without value
     is_lexeme: bool
+
+    @property
+    def text(self) -> str:
+        """The exact source of this node."""
+        return self.source[self.start : self.end].decode()
 
     def find(self, binding: str) -> Node | None:
         """The child that is bound to a name, or None."""
@@ -47,6 +52,7 @@ class Node:
                 if getattr(node, key) is not None:
                     fields[key] = getattr(node, key)
             if node.children:
+                del fields["text"]  # the leaves have it
                 fields["children"] = [done.pop(id(child)) for child in node.children]
             done[id(node)] = fields
         return json.dumps(done[id(self)], ensure_ascii=False)
@@ -138,7 +144,7 @@ def build_tree(root: Item, text: bytes, machine: Machine) -> Node:
                     rule=None,
                     binding=position.binding,
                     children=(),
-                    text=child.text,
+                    source=text,
                     start=child.start,
                     end=child.end,
                     type=None,
@@ -154,7 +160,7 @@ def build_tree(root: Item, text: bytes, machine: Machine) -> Node:
             rule=frame.item.production.label,
             binding=frame.binding,
             children=tuple(frame.done),
-            text=text[start:end].decode(),
+            source=text,
             start=start,
             end=end,
             type=rendered(frame.item),

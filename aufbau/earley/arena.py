@@ -6,7 +6,7 @@ lexeme, so each is done once and looked up afterwards. An arena dies with its pr
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, final
 
 from aufbau.earley.chart import Filter, Slots
 from aufbau.earley.machine import Machine, Production
@@ -15,6 +15,9 @@ from aufbau.typesystem.context import Effects
 from aufbau.typesystem.terms import APART, Term, Terms
 from aufbau.typesystem.unify import Substitution
 
+if TYPE_CHECKING:
+    from aufbau.earley.demand import Prediction
+
 _FAILED: Final[Slots] = ()
 
 
@@ -22,13 +25,16 @@ _FAILED: Final[Slots] = ()
 class Arena:
     """Tables that live as long as the prefixes of one start."""
 
-    __slots__ = ("_filters", "_initial", "_refined", "effects", "limits", "machine", "terms")
+    __slots__ = ("_filters", "_initial", "_refined", "effects", "limits", "machine", "plans", "terms")
 
     def __init__(self, machine: Machine, limits: Limits) -> None:
         self.machine: Final = machine
         self.limits: Final = limits
         self.terms: Final[Terms] = machine.terms.fork()
         self.effects: Final = Effects()
+        self.plans: dict[
+            tuple[int, Term | None, Filter | None, int], tuple[Prediction, ...]
+        ] = {}  # filled by `aufbau.earley.demand.predictions`
         self._filters: dict[tuple[int, int, Term | None, Filter | None], Filter] = {}
         self._initial: dict[tuple[Production, Term | None, int], Slots] = {}
         self._refined: dict[tuple[Slots, int, Term], Slots] = {}

@@ -51,7 +51,7 @@ class Record:
         self.holes: Final = holes  # variables 0 … holes-1 of demand and Γ
         self.open: Final = context is not None and not context.ground
         self.waiters: list[Waiter] = []
-        self.nulls: list[Answer] = []  # answers that consumed nothing
+        self.nulls: tuple[Answer, ...] = ()  # answers that consumed nothing
 
 
 @final

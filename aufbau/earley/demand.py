@@ -8,26 +8,27 @@ met. Both only weaken demands, so pruning stays safe, and the full demand is uni
 
 from __future__ import annotations
 
+from typing import Final, final
+
 from aufbau.earley.arena import Arena
-from aufbau.earley.chart import Filter, Item, Record, Slots
+from aufbau.earley.chart import Filter, Record, Slots
 from aufbau.earley.machine import NO_SLOT, RESULT, Position, Production
 from aufbau.typesystem.terms import APART, Term
 from aufbau.typesystem.unify import Substitution, matches
 
 
-def child_demand(arena: Arena, item: Item, position: Position) -> tuple[Term | None, Filter | None]:
-    """The demand (in the item's own variables) and the filter for the child at the dot."""
+def child_demand(arena: Arena, record: Record, slots: Slots, position: Position) -> tuple[Term | None, Filter | None]:
+    """The demand (in the item's own variables) and the filter for the child at a position."""
     if position.slot == NO_SLOT or not arena.machine.valued[position.nonterminal]:
         return None, None
-    record = item.record
-    term = item.slots[record.holes + position.slot]
+    term = slots[record.holes + position.slot]
     if term.index >= 0:
         return None, _passed(arena, record, position)
     if position.recursive and position.slot != RESULT:
         shape = position.shape
-        if shape is not None and arena.terms.rename(term, {}) is not shape:
+        if shape is not None and arena.terms.canonical(term)[0] is not shape:
             sieve = _derived(arena, record, position.nonterminal)
-            return (None if shape.index >= 0 else _apart(arena, shape)), sieve
+            return (None if shape.index >= 0 else arena.terms.shift(shape, APART)), sieve
     if term.depth > arena.limits.demand_depth:
         term = arena.terms.cut(term, arena.limits.demand_depth, [2 * APART])
     if term.ground:
@@ -35,8 +36,38 @@ def child_demand(arena: Arena, item: Item, position: Position) -> tuple[Term | N
     return term, _passed(arena, record, position)
 
 
-def _apart(arena: Arena, shape: Term) -> Term:
-    return arena.terms.shift(shape, APART)
+@final
+class Prediction:
+    """A production that can meet a call's demand, with its slots and, for a first child, what is asked of it."""
+
+    __slots__ = ("demand", "holes", "production", "sieve", "slots")
+
+    def __init__(self, production: Production, slots: Slots) -> None:
+        self.production: Final = production
+        self.slots: Final = slots
+        self.demand: Term | None = None
+        self.sieve: Filter | None = None
+        self.holes = 0
+
+
+def predictions(arena: Arena, record: Record) -> tuple[Prediction, ...]:
+    """What a call predicts. It depends on the call's demand and filter, not on Γ, so it is remembered."""
+    key = (record.nonterminal, record.demand, record.filter, record.holes)
+    found = arena.plans.get(key)
+    if found is None:
+        plan = []
+        for production in arena.machine.productions[record.nonterminal]:
+            slots = arena.initial(production, record.demand, record.holes)
+            if slots is None or not admits(arena, record, slots):
+                continue
+            prediction = Prediction(production, slots)
+            if production.positions and production.positions[0].nonterminal >= 0:
+                demand, prediction.sieve = child_demand(arena, record, slots, production.positions[0])
+                if demand is not None:
+                    prediction.demand, prediction.holes = arena.terms.canonical(demand)
+            plan.append(prediction)
+        found = arena.plans[key] = tuple(plan)
+    return found
 
 
 def _passed(arena: Arena, record: Record, position: Position) -> Filter | None:
@@ -73,7 +104,7 @@ def admits(arena: Arena, record: Record, slots: Slots) -> bool:
 
 def may_grow(arena: Arena, sieve: Filter, term: Term) -> bool:
     """Whether a type at the filter's nonterminal can be, or grow into, one that its anchor admits."""
-    term = arena.terms.rename(term, {})
+    term = arena.terms.canonical(term)[0]
     known = sieve.known.get(term)
     if known is None:
         known = sieve.known[term] = _search(arena, sieve, term)
@@ -111,4 +142,4 @@ def _grow(arena: Arena, production: Production, at: int, term: Term) -> Term | N
     solved = Substitution(arena.terms)
     if not solved.unify(production.template[slot], arena.terms.shift(term, APART)):
         return None
-    return arena.terms.rename(solved.resolve(result), {})
+    return arena.terms.canonical(solved.resolve(result))[0]

@@ -7,6 +7,7 @@ finished children, the texts of bound lexemes and what Γ says of a name.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final, final
 
 from aufbau.grammar.model import Premise
@@ -131,6 +132,7 @@ class Machine:
         "automaton",
         "ignore_mask",
         "ignore_once_mask",
+        "name_mask",
         "names",
         "productions",
         "sensitive",
@@ -167,7 +169,22 @@ class Machine:
         self.terminal_is_literal: Final = terminal_is_literal
         self.ignore_mask: Final = ignore_mask
         self.ignore_once_mask: Final = ignore_once_mask
+        # Terminals that some rule looks up in Γ.
+        self.name_mask: Final[int] = _union(
+            position.mask
+            for group in productions
+            for production in group
+            for position in production.positions
+            if position.member or position.lookups
+        )
         self.sensitive: tuple[bool, ...] = ()
         self.valued: tuple[bool, ...] = ()  # whether a demand can tell anything of the nonterminal
         # For each nonterminal, the productions and positions whose left corner it is.
         self.upward: tuple[tuple[tuple[Production, int], ...], ...] = ()
+
+
+def _union(masks: Iterable[int]) -> int:
+    found = 0
+    for mask in masks:
+        found |= mask
+    return found

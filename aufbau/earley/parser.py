@@ -7,7 +7,7 @@ from typing import Final, final
 
 from aufbau.earley.arena import Arena
 from aufbau.earley.chart import Answer, Filter, Item, ItemSet, Lexeme, Record, Slots, Waiter
-from aufbau.earley.demand import admits, child_demand
+from aufbau.earley.demand import Prediction, admits, child_demand, predictions
 from aufbau.earley.machine import NO_SLOT, RESULT, Binding, Lookup, Position, Production
 from aufbau.errors import LimitError
 from aufbau.typesystem.context import Context, Effect
@@ -63,13 +63,13 @@ class Parser:
         gamma = context if machine.sensitive[machine.start] else None
         root = Record(machine.start, gamma, demand, None, holes)
         builder = _SetBuilder(self, root, None)
-        builder.predict_record(root)
+        builder.predict(root)
         return root, builder.close([], 0)
 
     def reopen(self, root: Record, observer: Observer) -> ItemSet:
         """The first set once more, observed."""
         builder = _SetBuilder(self, root, observer)
-        builder.predict_record(root)
+        builder.predict(root)
         return builder.close([], 0)
 
     def close(self, root: Record, kernel: list[Item], total: int, observer: Observer | None = None) -> ItemSet:
@@ -91,9 +91,10 @@ class Parser:
 
     def context(self, item: Item) -> Context:
         """Γ at an item's dot: that of its call, extended by what its finished children exported."""
-        return self._gamma(item, (item.slots, item.effect))
+        return self.gamma(item, (item.slots, item.effect))
 
-    def _gamma(self, item: Item, state: _State) -> Context:
+    def gamma(self, item: Item, state: _State) -> Context:
+        """Γ of an item whose slots and effect are `state`."""
         record = item.record
         gamma = record.context
         assert gamma is not None, "only sensitive nonterminals ask for Γ"
@@ -125,9 +126,7 @@ class Parser:
             state = self._join(waiter, answer)
         return None if state is None else self._moved(item, state, answer, observer)
 
-    def _moved(
-        self, item: Item, state: _State, child: Answer | Lexeme, observer: Observer | None
-    ) -> Item | None:
+    def _moved(self, item: Item, state: _State, child: Answer | Lexeme, observer: Observer | None) -> Item | None:
         """The item one position further, unless its result no longer passes the filter of its record."""
         record, slots = item.record, state[0]
         if record.filter is not None and not admits(self.arena, record, slots):
@@ -154,14 +153,14 @@ class Parser:
         self, item: Item, position: Position, state: _State, text: str, observer: Observer | None
     ) -> _State | None:
         """What Γ says of a lexeme: membership, freshness, look-ups."""
-        bound = self._gamma(item, state).lookup(text)
+        bound = self.gamma(item, state).lookup(text)
         if (position.member and bound is None) or (position.fresh and bound is not None):
             if observer is not None:
                 observer(Failure(item.production, item.dot, item, None, bound))
             return None
         for lookup in position.lookups:
-            known = self._gamma(item, state).lookup(text)
-            looked = None if known is None else self._look(item, state, lookup, known)
+            known = self.gamma(item, state).lookup(text)
+            looked = None if known is None else self.look(item, state, lookup, known)
             if looked is None:
                 if observer is not None:
                     wanted = state[0][item.record.holes + lookup.slot]
@@ -170,7 +169,7 @@ class Parser:
             state = looked
         return state
 
-    def _look(self, item: Item, state: _State, lookup: Lookup, known: Term) -> _State | None:
+    def look(self, item: Item, state: _State, lookup: Lookup, known: Term) -> _State | None:
         """Unify a slot with what Γ holds; the holes of an open Γ are variables of the item itself."""
         at = item.record.holes + lookup.slot
         if known.ground and _closed(state[1]):
@@ -224,14 +223,14 @@ class Parser:
         bound = terms.rename(bound, names)
         values = tuple([terms.rename(value, names) for value in values])
         if effect is not None and not effect.ground:
-            effect = self.arena.effects.mapped(
-                effect, [terms.rename(entry.type, names) for entry in effect.entries()]
-            )
+            effect = self.arena.effects.mapped(effect, [terms.rename(entry.type, names) for entry in effect.entries()])
         return Answer(bound, values, effect, item)
 
     def extended(self, item: Item, position: Position) -> Context:
         """Γ for the child at the dot: the item's own with the premise's extensions."""
         gamma = self.context(item)
+        if not position.extensions:
+            return gamma
         holes = item.record.holes
         for binding in position.extensions:
             bound = item.slots[holes + binding.type_slot]
@@ -258,7 +257,21 @@ _AnswerKey = tuple[Record, Term, Slots, Effect | None]
 class _SetBuilder:
     """Closes one set under prediction and completion."""
 
-    __slots__ = ("_agenda", "_answers", "_observer", "_parser", "_records", "_root", "_seen", "expected", "free", "roots")
+    __slots__ = (
+        "_agenda",
+        "_answers",
+        "_observer",
+        "_own",
+        "_parser",
+        "_pending",
+        "_predicting",
+        "_records",
+        "_root",
+        "_seen",
+        "expected",
+        "free",
+        "roots",
+    )
 
     def __init__(self, parser: Parser, root: Record, observer: Observer | None) -> None:
         self._parser = parser
@@ -268,6 +281,9 @@ class _SetBuilder:
         self._seen: set[_ItemKey] = set()
         self._records: dict[_RecordKey, Record] = {}
         self._answers: set[_AnswerKey] = set()
+        self._own: set[Record] = set()  # records of this very set
+        self._pending: list[tuple[Waiter, int, Context | None, Prediction]] = []
+        self._predicting = False
         self.expected: dict[int, list[Item]] = {}
         self.free = 0
         self.roots: list[Answer] = []
@@ -275,7 +291,7 @@ class _SetBuilder:
     def close(self, kernel: list[Item], total: int) -> ItemSet:
         for item in kernel:
             self._add(item)
-        limit = self._parser.arena.limits.chart_items
+        limit = self._parser.arena.limits.chart_items - total
         agenda = self._agenda
         at = 0
         while at < len(agenda):
@@ -285,13 +301,13 @@ class _SetBuilder:
                 self._complete(item)
             else:
                 position = item.production.positions[item.dot]
-                if position.nonterminal >= 0:
-                    self._predict(item, position)
-                else:
+                if position.nonterminal < 0:
                     self._expect(item, position)
-            if total + at > limit:
+                else:
+                    self._call(item, position)
+            if at > limit:
                 raise LimitError(
-                    f"the chart of this prefix exceeds {limit} items; a longer text needs "
+                    f"the chart of this prefix exceeds {limit + total} items; a longer text needs "
                     "Oracle(grammar, limits=Limits(chart_items=…))"
                 )
         return ItemSet(kernel, self.expected, self.roots, self.free, total + at)
@@ -318,30 +334,20 @@ class _SetBuilder:
         self._answers.add(key)
         if record is self._root:
             self.roots.append(answer)
-        if self._records.get((record.nonterminal, record.context, record.demand, record.filter)) is record:
-            record.nulls.append(answer)
+        if record in self._own:
+            record.nulls = (*record.nulls, answer)
         for waiter in tuple(record.waiters):
             resumed = self._parser.resume(waiter, answer, self._observer)
             if resumed is not None:
                 self._add(resumed)
 
-    def _predict(self, item: Item, position: Position) -> None:
-        record, waiter, new = self._call(item, position)
-        record.waiters.append(waiter)
-        if new:
-            self.predict_record(record)
-        for answer in tuple(record.nulls):
-            resumed = self._parser.resume(waiter, answer, self._observer)
-            if resumed is not None:
-                self._add(resumed)
-
-    def _call(self, item: Item, position: Position) -> tuple[Record, Waiter, bool]:
-        """The record of the child at the dot, and the item as one that waits for it."""
-        parser, terms = self._parser, self._parser.arena.terms
-        demand, sieve = child_demand(parser.arena, item, position)
+    def _call(self, item: Item, position: Position) -> None:
+        """Let an item wait for the child at its dot, predicting the child when nobody has."""
+        terms = self._parser.arena.terms
+        demand, sieve = child_demand(self._parser.arena, item.record, item.slots, position)
         gamma: Context | None = None
-        if parser.machine.sensitive[position.nonterminal]:
-            gamma = parser.extended(item, position)
+        if self._parser.machine.sensitive[position.nonterminal]:
+            gamma = self._parser.extended(item, position)
         mapping: tuple[Term | None, ...] | None = None
         holes = 0
         if gamma is not None and not gamma.ground:
@@ -350,54 +356,109 @@ class _SetBuilder:
             demand = None if demand is None else terms.rename(demand, names)
             holes = len(names)
             mapping = tuple([terms.var(number) if number < APART else None for number in names])
-        elif demand is not None and not demand.ground:
-            names = {}
-            demand = terms.rename(demand, names)
-            holes = len(names)
-        key = (position.nonterminal, gamma, demand, sieve)
-        record = self._records.get(key)
-        if record is not None:
-            return record, Waiter(item, mapping), False
-        record = self._records[key] = Record(position.nonterminal, gamma, demand, sieve, holes)
-        return record, Waiter(item, mapping), True
+        elif demand is not None:
+            demand, holes = terms.canonical(demand)
+        self._wait(Waiter(item, mapping), position.nonterminal, gamma, demand, sieve, holes)
 
-    def predict_record(self, record: Record) -> None:
+    def _wait(
+        self,
+        waiter: Waiter,
+        nonterminal: int,
+        gamma: Context | None,
+        demand: Term | None,
+        sieve: Filter | None,
+        holes: int,
+    ) -> None:
+        """Join the waiting ones of a call.
+
+        A call that demands less, made in the same set, already explores all that this one would: the answers that do
+        not fit are refused when they return. That keeps undemanded positions from being explored once a demand.
+        """
+        records = self._records
+        record = records.get((nonterminal, gamma, demand, sieve))
+        if record is None and demand is not None:
+            record = records.get((nonterminal, gamma, None, None))
+        if record is None and sieve is not None:
+            record = records.get((nonterminal, gamma, demand, None))
+        if record is None:
+            record = Record(nonterminal, gamma, demand, sieve, holes)
+            record.waiters.append(waiter)
+            self.predict(record)
+            return
+        record.waiters.append(waiter)
+        for answer in record.nulls:
+            resumed = self._parser.resume(waiter, answer, self._observer)
+            if resumed is not None:
+                self._add(resumed)
+
+    def predict(self, record: Record) -> None:
         """Add the first item of every production that can meet the record's demand."""
-        parser, observer = self._parser, self._observer
-        if record is self._root:
-            self._records[record.nonterminal, record.context, record.demand, record.filter] = record
-        for production in parser.machine.productions[record.nonterminal]:
-            slots = parser.arena.initial(production, record.demand, record.holes)
-            if slots is None or not admits(parser.arena, record, slots):
-                if observer is not None:
-                    wanted = record.demand
-                    if slots is not None and record.filter is not None:
-                        wanted = record.filter.demand
-                    observer(Failure(production, -1, None, wanted, production.template[RESULT]))
+        parser, agenda = self._parser, self._agenda
+        self._records[record.nonterminal, record.context, record.demand, record.filter] = record
+        self._own.add(record)
+        if self._observer is not None:
+            self._report(record)
+        plain = record.context is None or record.context.ground
+        for prediction in predictions(parser.arena, record):
+            production = prediction.production
+            item: Item | None = Item(production, 0, record, prediction.slots, None, None, None)
+            if production.conditions or production.entry_lookups:
+                item = self._enter(production, record, prediction.slots)
+                if item is not None:
+                    agenda.append(item)
                 continue
-            item = self._enter(Item(production, 0, record, slots, None, None, None))
-            if item is not None:
-                self._add(item)
+            assert item is not None
+            if not production.positions:
+                agenda.append(item)
+                continue
+            position = production.positions[0]
+            if position.nonterminal < 0:
+                self._expect(item, position)
+            elif plain and not position.extensions:
+                gamma = record.context if parser.machine.sensitive[position.nonterminal] else None
+                self._pending.append((Waiter(item, None), position.nonterminal, gamma, prediction))
+            else:
+                agenda.append(item)
+        if not self._predicting:
+            self._drain()
 
-    def _enter(self, item: Item) -> Item | None:
-        """Check what a rule asks of the ambient part of Γ before anything is read."""
-        production = item.production
-        if not (production.conditions or production.entry_lookups):
-            return item
+    def _drain(self) -> None:
+        """Make the calls of freshly predicted items, one after the other so that no recursion grows."""
+        self._predicting = True
+        while self._pending:
+            waiter, nonterminal, gamma, prediction = self._pending.pop()
+            self._wait(waiter, nonterminal, gamma, prediction.demand, prediction.sieve, prediction.holes)
+        self._predicting = False
+
+    def _report(self, record: Record) -> None:
+        """Tell the observer which productions the demand or the filter of a call keeps out."""
+        assert self._observer is not None
+        arena = self._parser.arena
+        for production in self._parser.machine.productions[record.nonterminal]:
+            slots = arena.initial(production, record.demand, record.holes)
+            found = production.template[RESULT]
+            if slots is None:
+                self._observer(Failure(production, -1, None, record.demand, found))
+            elif not admits(arena, record, slots) and record.filter is not None:
+                self._observer(Failure(production, -1, None, record.filter.demand, found))
+
+    def _enter(self, production: Production, record: Record, slots: Slots) -> Item | None:
+        """The first item of a production whose rule asks something of the ambient part of Γ."""
         parser = self._parser
+        item = Item(production, 0, record, slots, None, None, None)
         ambient = parser.context(item).ambient
         if any(key not in ambient for key in production.conditions):
             if self._observer is not None:
                 self._observer(Failure(production, -1, item, None, None))
             return None
-        state: _State = (item.slots, None)
+        state: _State = (slots, None)
         for lookup in production.entry_lookups:
-            known = parser._gamma(item, state).ambient.get(lookup.name)
-            looked = None if known is None else parser._look(item, state, lookup, known)
-            if looked is None or not admits(parser.arena, item.record, looked[0]):
+            known = parser.gamma(item, state).ambient.get(lookup.name)
+            looked = None if known is None else parser.look(item, state, lookup, known)
+            if looked is None or not admits(parser.arena, record, looked[0]):
                 if self._observer is not None:
-                    wanted = state[0][item.record.holes + lookup.slot]
+                    wanted = state[0][record.holes + lookup.slot]
                     self._observer(Failure(production, -1, item, wanted, known, lookup))
                 return None
             state = looked
-        return Item(production, 0, item.record, state[0], None, None, None)
+        return Item(production, 0, record, state[0], None, None, None)

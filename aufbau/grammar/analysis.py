@@ -134,7 +134,7 @@ def _check_cycles(model: GrammarModel) -> None:
                 raise GrammarError(
                     f"a zero-consumption cycle: {definition.name} can derive {definition.name} itself without text",
                     definition.span,
-                    "Proposition 2.2 needs every cycle to consume something; remove the unit alternative that closes it",
+                    "Proposition 2.2 needs every cycle to consume text; remove the unit alternative that closes it",
                 )
             if name not in seen:
                 seen.add(name)

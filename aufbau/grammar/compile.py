@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from aufbau.earley.machine import Machine, Position, Production
+from aufbau.earley.machine import Machine, Production
 from aufbau.errors import GrammarError, Span
 from aufbau.grammar.analysis import near, nonterminals_of, nullable, reachable
 from aufbau.grammar.model import Definition, GrammarModel, Rule, Symbol, SymbolKind
@@ -246,9 +246,7 @@ class _Compiler:
                     sensitive[production.nonterminal] = True
                     changed = True
         machine.sensitive = tuple(sensitive)
-        machine.valued = tuple(
-            any(p.template[0] is not self.terms.top for p in group) for group in machine.productions
-        )
+        machine.valued = tuple(any(p.template[0] is not self.terms.top for p in group) for group in machine.productions)
 
 
 def _closure(edges: list[set[int]], start: int) -> set[int]:

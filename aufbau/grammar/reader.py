@@ -19,9 +19,7 @@ from aufbau.grammar.model import (
 from aufbau.grammar.rules import DASHES, Line, read_rule
 
 _NAME = re.compile(r"[^\W\d]\w*")
-_HEAD = re.compile(
-    r"\s*(?P<name>[^\W\d]\w*)(?P<star1>\*)?\s*(?:\(\s*(?P<label>[^\s()]+)\s*\))?\s*(?P<star2>\*)?\s*::="
-)
+_HEAD = re.compile(r"\s*(?P<name>[^\W\d]\w*)(?P<star1>\*)?\s*(?:\(\s*(?P<label>[^\s()]+)\s*\))?\s*(?P<star2>\*)?\s*::=")
 _BINDING = re.compile(r"\[\s*([^\s\[\]]+)\s*\]")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 _EPSILON = ("ε", "epsilon")
@@ -153,9 +151,7 @@ def _read_directive(line: Line, parts: _Parts) -> None:
         symbols = scanner.symbols()
         if len(symbols) != 1 or symbols[0].kind is not SymbolKind.REGEX or symbols[0].binding:
             raise GrammarError(f"{word} needs one regex", line.span(offset), f"for example  {word} /[ \\n]+/")
-        parts.ignores.append(
-            Ignore(pattern=symbols[0].value, once=word == "%ignore-once", span=symbols[0].span)
-        )
+        parts.ignores.append(Ignore(pattern=symbols[0].value, once=word == "%ignore-once", span=symbols[0].span))
     elif word in ("%contextual", "%ambient"):
         symbols = _Scanner(line, offset).symbols()
         if not symbols or any(s.kind is not SymbolKind.LITERAL or s.binding for s in symbols):

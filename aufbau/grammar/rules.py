@@ -22,9 +22,7 @@ DASHES = re.compile(r"\s*-{3,}")
 _RULE_LINE = re.compile(r"\s*-{3,}\s*\(\s*([^\s()]+)\s*\)\s*$")
 _GAMMA = re.compile(r"(?:Γ|Gamma)(?!\w)")
 _TURNSTILE = re.compile(r"⊢|\|-")
-_MEMBER = re.compile(
-    r"(?P<what>'[^']+'|\"[^\"]+\"|\S+?)\s*(?P<how>∈|∉|(?<=\s)(?:not\s*in|in)(?=\s))\s*(?:Γ|Gamma)$"
-)
+_MEMBER = re.compile(r"(?P<what>'[^']+'|\"[^\"]+\"|\S+?)\s*(?P<how>∈|∉|(?<=\s)(?:not\s*in|in)(?=\s))\s*(?:Γ|Gamma)$")
 _EQUALS = re.compile(r"(?<![=<>!:])=(?![=>])")
 _ARROW = re.compile(r"\s*(?:→|->)\s*")
 _OPEN, _CLOSE = "([{", ")]}"
@@ -68,9 +66,7 @@ def read_rule(block: list[Line]) -> Rule:
         raise GrammarError(f"rule {named[1]} has no conclusion", bar.span(), "write it under the dashes")
     premises = [premise for line in _joined(block[: bars[0]]) for premise in _premises(line)]
     conclusion = _conclusion(_joined(block[bars[0] + 1 :])[0])
-    return Rule(
-        name=named[1], premises=tuple(premises), conclusion=conclusion, span=bar.span(bar.text.index(named[1]))
-    )
+    return Rule(name=named[1], premises=tuple(premises), conclusion=conclusion, span=bar.span(bar.text.index(named[1])))
 
 
 def _joined(lines: list[Line]) -> list[_Piece]:
@@ -102,7 +98,7 @@ def _split(text: str, separator: str) -> list[tuple[int, int]]:
 
 
 def _premises(piece: _Piece) -> list[Premise]:
-    """Commas separate premises, but types may contain commas too: a stretch that opens no premise belongs to the last."""
+    """Commas separate premises; as types may contain commas too, a stretch that opens no premise goes to the last."""
     stretches: list[tuple[int, int]] = []
     for start, end in _split(piece.text, ","):
         text = piece.text[start:end].strip()
@@ -162,13 +158,9 @@ def _judgement(piece: _Piece) -> Judgement:
         raise GrammarError("expected ⊢ after Γ", piece.slice(at).span, "write  Γ ⊢ e : τ  (or  Gamma |- e : t)")
     child, colon, _ = piece.text[turnstile.end() :].partition(":")
     if not colon:
-        raise GrammarError(
-            "a judgement without a type", piece.span, "write  Γ ⊢ e : τ  (⊤ when e is only checked)"
-        )
+        raise GrammarError("a judgement without a type", piece.span, "write  Γ ⊢ e : τ  (⊤ when e is only checked)")
     after = turnstile.end() + len(child) + 1
-    return Judgement(
-        child=child.strip(), type=_type(piece.slice(after)), extensions=extensions, span=piece.span
-    )
+    return Judgement(child=child.strip(), type=_type(piece.slice(after)), extensions=extensions, span=piece.span)
 
 
 def _extensions(piece: _Piece, at: int) -> tuple[tuple[Extension, ...], int]:
@@ -219,9 +211,7 @@ def _conclusion(piece: _Piece) -> Conclusion:
             effects, at = _extensions(piece, target.end())
             turnstile = _TURNSTILE.match(piece.text, at)
             if turnstile is not None:
-                return Conclusion(
-                    type=_type(piece.slice(turnstile.end())), effects=effects, span=piece.span
-                )
+                return Conclusion(type=_type(piece.slice(turnstile.end())), effects=effects, span=piece.span)
             raise GrammarError(
                 "an effect without a type", piece.span, "write  Γ → Γ[x:τ] ⊢ σ  (⊤ when nothing is valued)"
             )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import final
 
 from aufbau.lexer.reach import Reach, analyse, residuals
-from aufbau.regex import DEAD, ByteAutomaton, Regex, RegexLimits, compile_regexes
+from aufbau.regex import DEAD, DEFAULT_LIMITS, ByteAutomaton, Regex, RegexLimits, compile_regexes
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,7 +31,7 @@ class LexerAutomaton:
     "nothing": stepping from DEAD stays DEAD, and its masks are 0.
     """
 
-    __slots__ = ("_accepting", "_runs", "accepts", "infinite", "live", "more", "size", "start", "transitions")
+    __slots__ = ("_runs", "accepts", "infinite", "live", "more", "size", "start", "transitions")
 
     def __init__(self, automaton: ByteAutomaton) -> None:
         self._runs = automaton.runs
@@ -78,7 +78,7 @@ class LexerAutomaton:
         return residuals(self._runs, self.accepts, self.live, state, 1 << terminal, limit)
 
 
-def build(terminals: Sequence[TerminalSpec], limits: RegexLimits | None = None) -> LexerAutomaton:
+def build(terminals: Sequence[TerminalSpec], limits: RegexLimits = DEFAULT_LIMITS) -> LexerAutomaton:
     """The automaton of these terminals; bit t of every mask is `terminals[t]`.
 
     Raises RegexError when it would go past a limit.
@@ -94,7 +94,7 @@ def build(terminals: Sequence[TerminalSpec], limits: RegexLimits | None = None) 
         return mask & ~regexes if mask & reserving else mask
 
     expressions = [terminal.regex for terminal in terminals]
-    return LexerAutomaton(compile_regexes(expressions, reserve, limits or RegexLimits()))
+    return LexerAutomaton(compile_regexes(expressions, reserve, limits))
 
 
 def _row(runs: Sequence[tuple[int, int, int]]) -> list[int]:

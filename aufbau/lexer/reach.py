@@ -113,22 +113,20 @@ def residuals(
             sources[target].append(here)
     exact = [{here for here in moves if accepts[here] & bit}]
     frontier = {state}
-    given = 0
-    while frontier:
+    left = limit
+    while frontier and left > 0:
         if state in exact[-1]:
             for text in _of_length(moves, exact, state):
-                if given == limit:
-                    return
-                given += 1
                 yield text
+                left -= 1
+                if left == 0:
+                    return
         # No string of this or any greater length is left once the frontier is empty.
         frontier = {target for here in frontier for _, target in moves[here]}
         exact.append({source for target in exact[-1] for source in sources[target]})
 
 
-def _region(
-    runs: Sequence[Runs], live: Sequence[int], state: int, bit: int
-) -> dict[int, list[tuple[int, int]]]:
+def _region(runs: Sequence[Runs], live: Sequence[int], state: int, bit: int) -> dict[int, list[tuple[int, int]]]:
     """The states on the way to `bit`, each with its moves as (byte, next state), readable bytes first."""
     moves: dict[int, list[tuple[int, int]]] = {}
     waiting = [state]
@@ -137,19 +135,14 @@ def _region(
         if here in moves:
             continue
         by_byte = {
-            byte: target
-            for low, high, target in runs[here]
-            if live[target] & bit
-            for byte in range(low, high + 1)
+            byte: target for low, high, target in runs[here] if live[target] & bit for byte in range(low, high + 1)
         }
         moves[here] = [(byte, by_byte[byte]) for byte in _READABLE if byte in by_byte]
         waiting.extend(set(by_byte.values()))
     return moves
 
 
-def _of_length(
-    moves: dict[int, list[tuple[int, int]]], exact: Sequence[set[int]], state: int
-) -> Iterator[bytes]:
+def _of_length(moves: dict[int, list[tuple[int, int]]], exact: Sequence[set[int]], state: int) -> Iterator[bytes]:
     """All strings of exactly `len(exact) - 1` bytes, depth first over states that can still make it."""
     length = len(exact) - 1
     if length == 0:

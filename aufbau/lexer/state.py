@@ -187,9 +187,13 @@ class Reader:
         while stack:
             node = stack.pop()
             if node.type is not None and node.name.encode() != text:
-                fitting = self._accepts(item, mask, node.name) if textual else (
-                    fits(node.type, node.name)
-                    and bool(self.parser.machine.automaton.classify(node.name.encode()) & mask)
+                fitting = (
+                    self._accepts(item, mask, node.name)
+                    if textual
+                    else (
+                        fits(node.type, node.name)
+                        and bool(self.parser.machine.automaton.classify(node.name.encode()) & mask)
+                    )
                 )
                 if fitting:
                     yield node.name, node.type

@@ -2,7 +2,7 @@
 
 from aufbau.regex.dfa import DEAD, ByteAutomaton, compile_regexes
 from aufbau.regex.errors import RegexError
-from aufbau.regex.limits import RegexLimits
+from aufbau.regex.limits import DEFAULT_LIMITS, RegexLimits
 from aufbau.regex.parse import parse_regex
 from aufbau.regex.syntax import (
     Alternate,
@@ -17,6 +17,7 @@ from aufbau.regex.syntax import (
 
 __all__ = [
     "DEAD",
+    "DEFAULT_LIMITS",
     "Alternate",
     "ByteAutomaton",
     "Chars",

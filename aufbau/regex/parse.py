@@ -66,6 +66,10 @@ def _surrogate(code: int) -> str:
     return f"U+{code:04X} is a surrogate, which no UTF-8 text contains"
 
 
+def _fail(message: str, offset: int, hint: str) -> NoReturn:
+    raise RegexError(message, offset, hint)
+
+
 @final
 class _Parser:
     """A cursor over one pattern."""
@@ -81,11 +85,8 @@ class _Parser:
     def whole(self) -> Regex:
         regex = self._alternation()
         if self._at < len(self._pattern):
-            self._fail("this `)` closes no group", self._at, "remove it, or write `\\)` for the character")
+            _fail("this `)` closes no group", self._at, "remove it, or write `\\)` for the character")
         return regex
-
-    def _fail(self, message: str, offset: int, hint: str) -> NoReturn:
-        raise RegexError(message, offset, hint)
 
     def _peek(self) -> str:
         return self._pattern[self._at] if self._at < len(self._pattern) else ""
@@ -112,17 +113,11 @@ class _Parser:
             return body
         following = self._peek()
         if following == "?":
-            self._fail(
-                "lazy quantifiers have no meaning here", self._at, "remove the `?`; the longest match is read"
-            )
+            _fail("lazy quantifiers have no meaning here", self._at, "remove the `?`; the longest match is read")
         if following == "+":
-            self._fail(
-                "possessive quantifiers have no meaning here", self._at, "remove the second quantifier"
-            )
+            _fail("possessive quantifiers have no meaning here", self._at, "remove the second quantifier")
         if following and following in "*{":
-            self._fail(
-                "a quantifier follows a quantifier", self._at, "keep one, or put the first part in `(…)`"
-            )
+            _fail("a quantifier follows a quantifier", self._at, "keep one, or put the first part in `(…)`")
         return Repeat(body=body, low=bounds[0], high=bounds[1])
 
     def _quantifier(self) -> tuple[int, int | None] | None:
@@ -138,9 +133,7 @@ class _Parser:
         opened = self._at
         closed = self._pattern.find("}", opened)
         if closed < 0:
-            self._fail(
-                "this `{` is not closed", opened, "write `{m}`, `{m,}` or `{m,n}`, or `\\{` for the character"
-            )
+            _fail("this `{` is not closed", opened, "write `{m}`, `{m,}` or `{m,n}`, or `\\{` for the character")
         low_text, comma, high_text = self._pattern[opened + 1 : closed].partition(",")
         self._at = closed + 1
         low = self._count(low_text, opened)
@@ -150,19 +143,17 @@ class _Parser:
             return low, None
         high = self._count(high_text, opened)
         if high < low:
-            self._fail(f"the counts of {{{low},{high}}} are reversed", opened, f"write `{{{high},{low}}}`")
+            _fail(f"the counts of {{{low},{high}}} are reversed", opened, f"write `{{{high},{low}}}`")
         return low, high
 
     def _count(self, text: str, opened: int) -> int:
         if not (text.isascii() and text.isdigit()):
             hint = "write `{m}`, `{m,}` or `{m,n}` (and `{0,n}` for at most n), or `\\{` for the character"
-            self._fail("this `{` begins no count", opened, hint)
+            _fail("this `{` begins no count", opened, hint)
         limit = self._limits.repetition
         # The length is looked at first: Python itself refuses to read numbers of thousands of digits.
         if len(text.lstrip("0")) > len(str(limit)) or int(text) > limit:
-            self._fail(
-                f"a count is above the limit of {limit} (repetition)", opened, "use `*` or `+` instead"
-            )
+            _fail(f"a count is above the limit of {limit} (repetition)", opened, "use `*` or `+` instead")
         return int(text)
 
     def _atom(self) -> Regex:
@@ -176,17 +167,13 @@ class _Parser:
             ranges, _ = self._escape(in_class=False)
             return Chars(ranges=ranges)
         if char in "*+?":
-            self._fail(f"`{char}` has nothing to repeat", at, f"put something before it, or write `\\{char}`")
+            _fail(f"`{char}` has nothing to repeat", at, f"put something before it, or write `\\{char}`")
         if char == "{":
-            self._fail(
-                "`{` has nothing to repeat", at, "put something before it, or write `\\{` for the character"
-            )
+            _fail("`{` has nothing to repeat", at, "put something before it, or write `\\{` for the character")
         if char in "]}":
-            self._fail(
-                f"this `{char}` closes nothing", at, f"remove it, or write `\\{char}` for the character"
-            )
+            _fail(f"this `{char}` closes nothing", at, f"remove it, or write `\\{char}` for the character")
         if char in "^$":
-            self._fail(f"the anchor `{char}` has no meaning here", at, f"{_ANCHOR_HINT}, or write `\\{char}`")
+            _fail(f"the anchor `{char}` has no meaning here", at, f"{_ANCHOR_HINT}, or write `\\{char}`")
         self._at += 1
         return Chars(ranges=_ANY_BUT_NEWLINE if char == "." else _one(ord(char)))
 
@@ -198,12 +185,10 @@ class _Parser:
         self._depth += 1
         if self._depth > self._limits.nesting:
             limit = self._limits.nesting
-            self._fail(
-                f"more than {limit} groups are open (nesting)", opened, "remove groups that group nothing"
-            )
+            _fail(f"more than {limit} groups are open (nesting)", opened, "remove groups that group nothing")
         regex = self._alternation()
         if self._peek() != ")":
-            self._fail("this `(` is not closed", opened, "add `)`, or write `\\(` for the character")
+            _fail("this `(` is not closed", opened, "add `)`, or write `\\(` for the character")
         self._at += 1
         self._depth -= 1
         return regex
@@ -215,8 +200,8 @@ class _Parser:
             return
         for start, message, hint in _GROUP_FAULTS:
             if self._pattern.startswith(start, self._at):
-                self._fail(message, opened, hint)
-        self._fail("flags are not known", opened, "write both cases, as in `[aA]`; `(?:…)` groups")
+                _fail(message, opened, hint)
+        _fail("flags are not known", opened, "write both cases, as in `[aA]`; `(?:…)` groups")
 
     def _class(self) -> Ranges:
         opened = self._at
@@ -226,13 +211,11 @@ class _Parser:
             self._at += 1
         if self._peek() == "]":
             text = self._pattern[opened : self._at + 1]
-            self._fail(
-                f"the class `{text}` is empty", opened, "put characters in it; `\\]` is the bracket itself"
-            )
+            _fail(f"the class `{text}` is empty", opened, "put characters in it; `\\]` is the bracket itself")
         ranges: list[tuple[int, int]] = []
         while self._peek() != "]":
             if self._at >= len(self._pattern):
-                self._fail("this `[` is not closed", opened, "add `]`, or write `\\[` for the character")
+                _fail("this `[` is not closed", opened, "add `]`, or write `\\[` for the character")
             ranges.extend(self._class_item())
         self._at += 1
         return complement(union(ranges)) if negated else union(ranges)
@@ -250,9 +233,9 @@ class _Parser:
         _, high = self._class_char()
         text = self._pattern[at : self._at]
         if low is None or high is None:
-            self._fail(f"the range `{text}` has a set as its end", at, "write `\\-` for the character `-`")
+            _fail(f"the range `{text}` has a set as its end", at, "write `\\-` for the character `-`")
         if high < low:
-            self._fail(f"the range `{text}` is reversed", at, "write the smaller character first")
+            _fail(f"the range `{text}` is reversed", at, "write the smaller character first")
         # A range across the surrogates means the scalar values in it.
         return without_surrogates(((low, high),))
 
@@ -260,7 +243,7 @@ class _Parser:
         """Refuse what other notations give a meaning inside brackets."""
         fault = _CLASS_FAULTS.get(self._pattern[at : at + 2])
         if fault is not None:
-            self._fail(fault[0], at, fault[1])
+            _fail(fault[0], at, fault[1])
 
     def _class_char(self) -> tuple[Ranges, int | None]:
         char = self._pattern[self._at]
@@ -275,13 +258,13 @@ class _Parser:
         self._at += 2
         char = self._pattern[at + 1 : at + 2]
         if not char:
-            self._fail("the pattern ends in a backslash", at, "write `\\\\` for the backslash itself")
+            _fail("the pattern ends in a backslash", at, "write `\\\\` for the backslash itself")
         if char in _SHORTHANDS:
             return _SHORTHANDS[char], None
         if char in "pP":
             return self._category(at, negated=char == "P"), None
         if char == "0" and self._peek().isdigit():
-            self._fail("octal escapes are not known", at, "write `\\xHH`")
+            _fail("octal escapes are not known", at, "write `\\xHH`")
         code = _CONTROLS.get(char)
         if code is None and char in "xu":
             code = self._code(at, char)
@@ -293,12 +276,12 @@ class _Parser:
 
     def _bad_escape(self, at: int, char: str, *, in_class: bool) -> NoReturn:
         if char.isdigit() or char == "k":
-            self._fail(f"the backreference `\\{char}` is not regular", at, _BACKREFERENCE_HINT)
+            _fail(f"the backreference `\\{char}` is not regular", at, _BACKREFERENCE_HINT)
         if char in "bBAZzG":
             hint = "write `\\x08` for backspace" if in_class and char == "b" else _ANCHOR_HINT
-            self._fail(f"the anchor `\\{char}` has no meaning here", at, hint)
+            _fail(f"the anchor `\\{char}` has no meaning here", at, hint)
         hint = f"write `{char}` for the character itself, or `\\u{{…}}` for one by its code"
-        self._fail(f"the escape `\\{char}` is not known", at, hint)
+        _fail(f"the escape `\\{char}` is not known", at, hint)
 
     def _code(self, at: int, kind: str) -> int:
         """The number of `\\xHH`, `\\uHHHH` or `\\u{H…}`."""
@@ -314,12 +297,12 @@ class _Parser:
             well_formed = len(digits) == length
         if not well_formed or any(digit not in "0123456789abcdefABCDEF" for digit in digits):
             hint = "write `\\xHH`, `\\uHHHH` or `\\u{H…}` with hexadecimal digits H, at most six"
-            self._fail(f"`\\{kind}` is not followed by a code", at, hint)
+            _fail(f"`\\{kind}` is not followed by a code", at, hint)
         code = int(digits, 16)
         if code > MAX_SCALAR:
-            self._fail(f"U+{code:X} is beyond the last character", at, "the last one is `\\u{10FFFF}`")
+            _fail(f"U+{code:X} is beyond the last character", at, "the last one is `\\u{10FFFF}`")
         if 0xD800 <= code <= 0xDFFF:
-            self._fail(_surrogate(code), at, "write the whole character, as in `\\u{1F600}`")
+            _fail(_surrogate(code), at, "write the whole character, as in `\\u{1F600}`")
         return code
 
     def _category(self, at: int, *, negated: bool) -> Ranges:
@@ -329,7 +312,7 @@ class _Parser:
         found = category(name)
         if found is None:
             what = f"`{name}` is no general category" if name else "a category is missing after `\\p`"
-            self._fail(what, at, "write one or two letters in braces, as in `\\p{L}`, `\\p{Lu}`, `\\p{Nd}`")
+            _fail(what, at, "write one or two letters in braces, as in `\\p{L}`, `\\p{Lu}`, `\\p{Nd}`")
         return complement(found) if negated else found
 
 

@@ -139,9 +139,7 @@ class Context:
 
     def instantiate(self, terms: Terms, values: tuple[Term, ...]) -> Context:
         """Replace hole number i by `values[i]`."""
-        return self._mapped(
-            [_instance(terms, bound, values) for bound in self.open_types()]
-        )
+        return self._mapped([_instance(terms, bound, values) for bound in self.open_types()])
 
     def _mapped(self, types: list[Term]) -> Context:
         result, at = self, 0

@@ -324,19 +324,20 @@ class _Chart:
         self._terminals, self._terms, self._tokens = terminals, terms, tokens
         self.furthest = 0
         self._found: dict[tuple[str, int], dict[tuple[int, Term], None]] = {}
-        for name in productions:
-            for i, token in enumerate(tokens):
-                self._found[name, i] = {} if token.term is None else {(i + 1, token.term): None}
-        changed = True
-        while changed:
-            changed = False
-            for name, alternatives in productions.items():
-                for i in range(len(tokens)):
+        # A reading that begins at i needs others that begin at i or later, so positions are done from the right.
+        for i in range(len(tokens) - 1, -1, -1):
+            term = tokens[i].term
+            for name in productions:
+                self._found[name, i] = {} if term is None else {(i + 1, term): None}
+            changed = True
+            while changed:
+                changed = False
+                for name, alternatives in productions.items():
                     known = self._found[name, i]
                     size = len(known)
                     for production in alternatives:
-                        for end, term in self._readings(production, i):
-                            known.setdefault((end, term))
+                        for end, reading in self._readings(production, i):
+                            known.setdefault((end, reading))
                     changed = changed or len(known) > size
 
     def spanning(self, name: str) -> list[Term]:

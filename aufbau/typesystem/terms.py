@@ -37,7 +37,7 @@ class Term:
 class Terms:
     """The table in which terms are shared. A fork sees the terms made before it and keeps its own to itself."""
 
-    __slots__ = ("_cons", "_vars", "top")
+    __slots__ = ("_canonical", "_cons", "_vars", "top")
 
     def __init__(self, base: Terms | None = None) -> None:
         if base is None:
@@ -46,6 +46,7 @@ class Terms:
         else:
             self._cons = dict(base._cons)
             self._vars = dict(base._vars)
+        self._canonical: dict[Term, tuple[Term, int]] = {}
         self.top: Final = self.con(TOP_HEAD)
 
     def fork(self) -> Terms:
@@ -85,6 +86,17 @@ class Terms:
             number = names.setdefault(term.index, len(names))
             return self.var(number)
         return self.con(term.head, tuple([self.rename(arg, names) for arg in term.args]))
+
+    def canonical(self, term: Term) -> tuple[Term, int]:
+        """The term with its variables numbered by first appearance, and how many there are; remembered."""
+        if term.ground:
+            return term, 0
+        found = self._canonical.get(term)
+        if found is None:
+            names: dict[int, int] = {}
+            renamed = self.rename(term, names)
+            found = self._canonical[term] = (renamed, len(names))
+        return found
 
     def shift(self, term: Term, by: int) -> Term:
         """Move the numbers of all variables."""

@@ -26,7 +26,7 @@ class PrefixLike(Protocol):
 
 
 def admissible(prefix: PrefixLike, vocabulary: Vocabulary) -> npt.NDArray[np.bool_]:
-    """For every token: is `prefix` not LOST after its spelling? Special tokens are not text and never admissible.
+    """For every token: is `prefix` not LOST after its spelling? Special tokens are no text, so never.
 
     Exhaustive, hence exact: the walk leaves out only what lies behind a LOST byte, and LOST is final.
     """

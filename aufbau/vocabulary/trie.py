@@ -21,16 +21,14 @@ class Node:
 class Trie:
     """The spellings of a vocabulary, walked byte by byte; several tokens may share one spelling.
 
-    Sorting the 49,152 spellings of SmolLM2 costs about 40 ms, where a node for each of their bytes costs half a
-    second and 50 MB. Empty spellings stand for no text and are left out.
+    Sorting the 49,152 spellings of SmolLM2 costs about 30 ms, where a node for each of their bytes costs
+    half a second and 50 MB. Empty spellings stand for no text and are left out.
     """
 
     __slots__ = ("_spellings", "_tokens", "root")
 
     def __init__(self, spellings: Sequence[bytes]) -> None:
-        order = sorted(
-            (token for token, text in enumerate(spellings) if text), key=lambda token: spellings[token]
-        )
+        order = sorted((token for token, text in enumerate(spellings) if text), key=lambda token: spellings[token])
         self._tokens = order
         self._spellings = [spellings[token] for token in order]
         self.root = Node(0, len(order), 0)

@@ -11,7 +11,8 @@ from typing import Any, final
 from aufbau.errors import AufbauError
 from aufbau.vocabulary.trie import Trie
 
-# Names under which published chat models end a turn; each counts only where the tokenizer declares it special.
+# Names under which published chat models end a turn; each counts only where the tokenizer declares it
+# special.
 _END_TOKENS = frozenset(
     {
         "</s>",
@@ -38,13 +39,12 @@ class VocabularyError(AufbauError):
 class Vocabulary:
     """What each token id writes, in bytes. Immutable, hashable by identity, safe to share.
 
-    A token may be a part of a UTF-8 character, and several tokens may have one spelling. Special tokens (beginning
-    and end of a turn, padding, …) are not text: their spelling is empty and no mask ever admits them.
+    A token may be a part of a UTF-8 character, and several tokens may have one spelling. Special tokens
+    (beginning and end of a turn, padding, …) are not text: their spelling is empty and no mask ever
+    admits them.
     """
 
-    def __init__(
-        self, spellings: Sequence[bytes], *, special: Collection[int] = (), stop: Iterable[int] = ()
-    ) -> None:
+    def __init__(self, spellings: Sequence[bytes], *, special: Collection[int] = (), stop: Iterable[int] = ()) -> None:
         self.stop: tuple[int, ...] = tuple(dict.fromkeys(stop))
         # A token that writes nothing can never make progress, so it is kept apart like a special one.
         silent = {token for token, text in enumerate(spellings) if not text}
@@ -55,13 +55,11 @@ class Vocabulary:
                 f"token ids {outside[:5]} are declared special or stop, but the vocabulary has the ids 0 to"
                 f" {len(spellings) - 1}; give a spelling (b'' will do) for each id"
             )
-        self._spellings = tuple(
-            b"" if token in self.special else bytes(text) for token, text in enumerate(spellings)
-        )
+        self._spellings = tuple(b"" if token in self.special else bytes(text) for token, text in enumerate(spellings))
 
     @classmethod
     def from_tokenizer(cls, tokenizer: Any, *, stop: Iterable[int] = ()) -> Vocabulary:
-        """Read a fast tokenizer of `transformers`; `stop` adds end tokens that only the model's settings know.
+        """Read a fast tokenizer of `transformers`; `stop` adds end tokens that only model settings name.
 
         Byte-level BPE and SentencePiece (with or without byte fallback) are understood; others raise
         `VocabularyError`, since a spelling that is nearly right would let an inadmissible text pass.
@@ -78,9 +76,7 @@ class Vocabulary:
         special = {token for token, entry in added.items() if entry.special}
         special.update(token for token in tokenizer.all_special_ids if token is not None)
         ends = [] if tokenizer.eos_token_id is None else [int(tokenizer.eos_token_id)]
-        ends.extend(
-            sorted(token for token in special if token in added and added[token].content in _END_TOKENS)
-        )
+        ends.extend(sorted(token for token in special if token in added and added[token].content in _END_TOKENS))
         return cls(spellings, special=special, stop=[*ends, *stop])
 
     def __len__(self) -> int:
@@ -156,8 +152,7 @@ def _reader(description: Mapping[str, Any]) -> _ByteLevelReader | _MetaspaceRead
     if "ByteLevel" in kinds:
         return _ByteLevelReader()
     spaced = any(
-        part["type"] == "Metaspace"
-        or (part["type"] == "Replace" and part.get("pattern") == {"String": _METASPACE})
+        part["type"] == "Metaspace" or (part["type"] == "Replace" and part.get("pattern") == {"String": _METASPACE})
         for part in decoders
     )
     if spaced:
