@@ -222,6 +222,8 @@ class Prefix:
                     return True
                 if any(reader.viable(items) for items, _ in reader.finished(hypothesis)):
                     return True
+                if more & reader.ignorable(hypothesis.gap) and reader.viable(items):
+                    return True  # an ignorable lexeme that has not ended
             elif reader.viable(hypothesis.items):
                 return True
         return False
@@ -245,14 +247,14 @@ class Prefix:
 
     @property
     def types(self) -> tuple[str, ...]:
-        """The types of all complete readings of a satisfied prefix, each once."""
+        """The types of all complete readings of a satisfied prefix, each once; a root without value has none."""
         terms = self._start.reader.parser.arena.terms
-        shown = dict.fromkeys(terms.rename(answer.type, {}) for answer in self._complete())
-        return tuple(self._render(term) for term in shown)
+        shown = dict.fromkeys(terms.canonical(answer.type)[0] for answer in self._complete())
+        return tuple(self._render(term) for term in shown if term is not terms.top)
 
     @property
     def type(self) -> str | None:
-        """The type of a satisfied root (of the first reading, where there are several); None otherwise."""
+        """The type of a satisfied root (of the first reading, where there are several); else, and for ⊤, None."""
         types = self.types
         return types[0] if types else None
 

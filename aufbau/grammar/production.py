@@ -95,6 +95,7 @@ class ProductionBuilder:
         self.lookups: list[tuple[int, bool, str, Term, Premise | None]] = []
         self.extensions: list[tuple[int, Extension, Term]] = []
         self.effects: list[tuple[Extension, Term]] = []
+        self.compared: set[str] = set()  # bindings whose very text an equality compares
 
     def build(self, index: int, nonterminal: int) -> Production:
         self._bind_children()
@@ -219,6 +220,10 @@ class ProductionBuilder:
     def _type(self, text: TypeText, premise: Premise | None) -> Term:
         if text.is_top:
             return self.terms.top
+        at = self.where.get(text.text)
+        if isinstance(premise, Equality) and at is not None and isinstance(self.children[at], TokenChild):
+            self.compared.add(text.text)
+            return self._evidence(at)  # the texts of two lexemes are compared
         rule = self.rule
         assert rule is not None
 
@@ -275,7 +280,7 @@ class ProductionBuilder:
             term, symbol = self.evidence[i], self.alternative.symbols[i]
             typed = term is not None and (
                 not isinstance(self.children[i], TokenChild)
-                or symbol.binding in named
+                or symbol.binding in named | self.compared
                 or self.rule is None
                 or symbol.value in self.fragment
             )

@@ -61,7 +61,7 @@ class Reader:
         machine, items = self.parser.machine, hypothesis.items
         accepted = machine.automaton.accepts[hypothesis.state]
         found: list[tuple[ItemSet, bool]] = []
-        if accepted & self._ignorable(hypothesis.gap):
+        if accepted & self.ignorable(hypothesis.gap):
             found.append((items, True))
         if accepted & items.mask:
             text = hypothesis.text.decode()
@@ -73,7 +73,8 @@ class Reader:
                     found.append((following, False))
         return found
 
-    def _ignorable(self, gap: bool) -> int:
+    def ignorable(self, gap: bool) -> int:
+        """Terminals that may be read and left out here; `gap` says whether one was just read."""
         machine = self.parser.machine
         return machine.ignore_mask & ~machine.ignore_once_mask if gap else machine.ignore_mask
 
@@ -139,7 +140,7 @@ class Reader:
         """Whether the unfinished lexeme can go on to one that is taken, or is one already."""
         automaton, items, state = self.parser.machine.automaton, hypothesis.items, hypothesis.state
         more = automaton.more[state]
-        if more & (items.free_mask | self._ignorable(hypothesis.gap)):
+        if more & (items.free_mask | self.ignorable(hypothesis.gap)):
             return True
         for mask, expecting in items.expected.items():
             if mask & more and any(self.takes(item, mask, state, hypothesis.text) for item in expecting):

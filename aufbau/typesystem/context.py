@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, final
 
-from aufbau.typesystem.terms import Term, Terms, variables
+from aufbau.typesystem.terms import Term, Terms
 
 _NO_TYPES: Final[frozenset[Term]] = frozenset()
 
@@ -58,36 +58,52 @@ def _insert(root: Scope, name: str, bound: Term) -> Scope:
     return new
 
 
+_Open = tuple[tuple[str, Term], ...]
+
+
 @final
 class Context:
-    """Γ. Extended contexts are remembered by the one they extend, so equal extensions are one object."""
+    """Γ, hash-consed: equal extensions of one context are one object.
 
-    __slots__ = ("_ambient_next", "_next", "ambient", "effects", "ground", "open_keys", "open_names", "scope")
+    Entries whose types have holes are kept beside a `base` without such entries, and are shared by content, so that
+    the canonical form of an open Γ is one object however its holes were numbered before.
+    """
 
-    def __init__(self, scope: Scope, ambient: dict[str, Term], open_names: tuple[str, ...]) -> None:
+    __slots__ = ("_ambient_next", "_next", "_opened", "ambient", "base", "effects", "ground", "keys", "opened", "scope")
+
+    def __init__(
+        self, scope: Scope, ambient: dict[str, Term], base: Context | None, opened: _Open, keys: _Open
+    ) -> None:
         self.scope: Final = scope
         self.ambient: Final = ambient
-        self.open_names: Final = open_names  # names whose type has holes
-        self.open_keys: Final = tuple(key for key, bound in ambient.items() if not bound.ground)
-        self.ground: Final[bool] = not open_names and not self.open_keys
+        self.base: Final[Context] = self if base is None else base
+        self.opened: Final = opened  # names whose types have holes
+        self.keys: Final = keys  # ambient keys whose types have holes
+        self.ground: Final[bool] = base is None
         self._next: dict[tuple[str, Term], Context] = {}
         self._ambient_next: dict[tuple[str, Term], Context] = {}
+        self._opened: dict[tuple[_Open, _Open], Context] = {}
         self.effects: dict[Effect, Context] = {}
 
     @staticmethod
     def empty() -> Context:
         """A new Γ that binds nothing."""
-        return Context(_EMPTY_SCOPE, {}, ())
+        return Context(_EMPTY_SCOPE, {}, None, (), ())
 
     def bind(self, name: str, bound: Term) -> Context:
         """Γ[name:type]; an earlier binding of the name is shadowed."""
         key = (name, bound)
         found = self._next.get(key)
         if found is None:
-            names = tuple(n for n in self.open_names if n != name)
-            if not bound.ground:
-                names = (*names, name)
-            found = self._next.setdefault(key, Context(_insert(self.scope, name, bound), self.ambient, names))
+            if self.ground and bound.ground:
+                found = Context(_insert(self.scope, name, bound), self.ambient, None, (), ())
+            else:
+                opened = tuple(entry for entry in self.opened if entry[0] != name)
+                if bound.ground:
+                    found = self.base.bind(name, bound)._open(opened, self.keys)
+                else:
+                    found = self.base._open((*opened, key), self.keys)
+            found = self._next.setdefault(key, found)
         return found
 
     def bind_ambient(self, key: str, bound: Term) -> Context:
@@ -95,9 +111,28 @@ class Context:
         pair = (key, bound)
         found = self._ambient_next.get(pair)
         if found is None:
-            found = self._ambient_next.setdefault(
-                pair, Context(self.scope, {**self.ambient, key: bound}, self.open_names)
-            )
+            if self.ground and bound.ground:
+                found = Context(self.scope, {**self.ambient, key: bound}, None, (), ())
+            else:
+                keys = tuple(entry for entry in self.keys if entry[0] != key)
+                if bound.ground:
+                    found = self.base.bind_ambient(key, bound)._open(self.opened, keys)
+                else:
+                    found = self.base._open(self.opened, (*keys, pair))
+            found = self._ambient_next.setdefault(pair, found)
+        return found
+
+    def _open(self, opened: _Open, keys: _Open) -> Context:
+        """This context, which has no holes, with entries that have."""
+        if not opened and not keys:
+            return self
+        found = self._opened.get((opened, keys))
+        if found is None:
+            scope = self.scope
+            for name, bound in opened:
+                scope = _insert(scope, name, bound)
+            opening = Context(scope, {**self.ambient, **dict(keys)}, self, opened, keys)
+            found = self._opened.setdefault((opened, keys), opening)
         return found
 
     def lookup(self, name: str) -> Term | None:
@@ -126,12 +161,7 @@ class Context:
 
     def open_types(self) -> list[Term]:
         """The types with holes, in a fixed order."""
-        found = [self.ambient[key] for key in self.open_keys]
-        for name in self.open_names:
-            bound = self.lookup(name)
-            if bound is not None:
-                found.append(bound)
-        return found
+        return [bound for _, bound in self.keys] + [bound for _, bound in self.opened]
 
     def rename(self, terms: Terms, names: dict[int, int]) -> Context:
         """Number the holes by first appearance, continuing `names`."""
@@ -142,11 +172,12 @@ class Context:
         return self._mapped([_instance(terms, bound, values) for bound in self.open_types()])
 
     def _mapped(self, types: list[Term]) -> Context:
-        result, at = self, 0
-        for key in self.open_keys:
+        """The base with other types for the open entries; those that are whole now join the base."""
+        result, at = self.base, 0
+        for key, _ in self.keys:
             result = result.bind_ambient(key, types[at])
             at += 1
-        for name in self.open_names:
+        for name, _ in self.opened:
             result = result.bind(name, types[at])
             at += 1
         return result
@@ -242,8 +273,3 @@ class Effects:
             result = self.add(result, entry.name, entry.ambient, bound)
         assert result is not None
         return result
-
-
-def context_variables(context: Context) -> list[int]:
-    """Numbers of the holes in a context, in order."""
-    return [] if context.ground else variables(context.open_types())

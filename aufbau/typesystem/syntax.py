@@ -1,8 +1,8 @@
 """The type fragment as a language of its own: reads types (with holes) into terms and renders terms back.
 
 The fragment is everything reachable from the starred nonterminals (`Type* ::= …`), or from one named `Type` when none
-is starred. A production with a label, or with two or more children, is a constructor; one with a single child passes
-it through (parentheses, precedence levels); literals alone, and regex terminals, are leaves.
+is starred. A production that has children is a constructor when it carries a label or has two of them or more; with a
+single child it passes that through (parentheses, precedence levels). Literals alone, and regex terminals, are leaves.
 """
 
 from __future__ import annotations
@@ -79,10 +79,10 @@ def type_production(definition: Definition, alternative: Alternative, labels: fr
     symbols = alternative.symbols
     children = tuple(i for i, symbol in enumerate(symbols) if symbol.kind is not SymbolKind.LITERAL)
     head: str | None = None
-    if definition.label is not None and definition.label not in labels:
+    if not children:
+        head = " ".join(symbol.value for symbol in symbols)  # also under a label, or 'int' and 'bool' would be one type
+    elif definition.label is not None and definition.label not in labels:
         head = definition.label
-    elif not children:
-        head = " ".join(symbol.value for symbol in symbols)
     elif len(children) > 1:
         head = " ".join(s.value if s.kind is SymbolKind.LITERAL else "_" for s in symbols)
     return TypeProduction(definition.name, alternative, head, children)
