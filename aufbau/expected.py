@@ -42,10 +42,10 @@ def expectations(reader: Reader, hypotheses: tuple[Hypothesis, ...]) -> list[Exp
     found: dict[Expectation, None] = {}
     for hypothesis in hypotheses:
         _collect(reader, hypothesis, found)
-        if hypothesis.text:
+        if hypothesis.length:
             start = reader.parser.machine.automaton.start
             for items, gap in reader.finished(hypothesis):
-                _collect(reader, Hypothesis(items, start, b"", hypothesis.start, gap, ()), found)
+                _collect(reader, Hypothesis(items, start, hypothesis.start, gap, ()), found)
     order = list(ExpectationKind)
     return sorted(found, key=lambda e: (order.index(e.kind), e.text, e.type or ""))
 

@@ -135,11 +135,9 @@ class _Explainer:
         found = list(self.hypotheses)
         start = self.machine.automaton.start
         for hypothesis in self.hypotheses:
-            if hypothesis.text:
-                end = hypothesis.start + len(hypothesis.text)
-                found += [
-                    Hypothesis(items, start, b"", end, gap, ()) for items, gap in self.reader.finished(hypothesis)
-                ]
+            if hypothesis.length:
+                end = hypothesis.start + hypothesis.length
+                found += [Hypothesis(items, start, end, gap, ()) for items, gap in self.reader.finished(hypothesis)]
         return found
 
     def _offender(self) -> tuple[int, str]:
@@ -149,7 +147,7 @@ class _Explainer:
         for hypothesis in self.candidates:
             begin = hypothesis.start
             end = self._lexeme_end(begin)
-            ended = bool(hypothesis.text) and end == self.lost_at and not self.reader.finished(hypothesis)
+            ended = bool(hypothesis.length) and end == self.lost_at and not self.reader.finished(hypothesis)
             if (end > self.lost_at or ended) and (best is None or begin < best[0]):
                 best = (begin, self.text[begin:end].decode(errors="replace"))
         if best is not None:
@@ -278,9 +276,9 @@ class _Explainer:
         start, _ = self._offender()
         automaton = self.machine.automaton
         opened = tuple(
-            Hypothesis(h.items, automaton.start, b"", h.start, h.gap, ())
+            Hypothesis(h.items, automaton.start, h.start, h.gap, ())
             for h in self.candidates
-            if h.start == start or not h.text
+            if h.start == start or not h.length
         )
         return expectations(self.reader, opened or self.hypotheses)
 

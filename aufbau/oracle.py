@@ -81,7 +81,7 @@ class Oracle:
         root, first = parser.begin(gamma, demand)
         reader = Reader(parser, root)
         alive = bool(first.roots) or reader.viable(first)
-        start = Hypothesis(first, machine.automaton.start, b"", 0, False, ())
+        start = Hypothesis(first, machine.automaton.start, 0, False, ())
         return Prefix(self, _Start(reader, root, gamma), b"", _State((start,) if alive else (), 0), None)
 
     def syntactic(self) -> Oracle:
@@ -126,12 +126,12 @@ class _Start:
 class _State:
     """The hypotheses after some text, and the states that were tried from here, byte by byte."""
 
-    __slots__ = ("hypotheses", "next", "offset")
+    __slots__ = ("hypotheses", "offset", "tried")
 
     def __init__(self, hypotheses: tuple[Hypothesis, ...], offset: int) -> None:
         self.hypotheses: Final = hypotheses
         self.offset: Final = offset
-        self.next: dict[int, _State] = {}
+        self.tried: dict[int, _State] | None = None
 
 
 @final
@@ -159,36 +159,49 @@ class Prefix:
         whole = self.text + data
         if self._lost_at is not None or not data:
             return self if not data else Prefix(self.oracle, self._start, whole, self._state, self._lost_at)
-        if len(whole) > self.oracle.limits.text_bytes:
-            raise LimitError(
-                f"the text exceeds {self.oracle.limits.text_bytes} bytes; a longer one needs "
-                "Oracle(grammar, limits=Limits(text_bytes=…))"
-            )
+        self._check_length(len(whole))
+        return self._fed(data, whole, keep=False)
+
+    def _check_length(self, length: int) -> None:
+        limit = self.oracle.limits.text_bytes
+        if length > limit:
+            raise LimitError(f"the text exceeds {limit} bytes; raise Limits(text_bytes=…) of the oracle")
+
+    def _fed(self, data: bytes, whole: bytes, keep: bool) -> Prefix:
         state = self._state
         for byte in data:
-            following = self._step(state, byte)
+            following = self._step(state, byte, keep)
             if not following.hypotheses:
                 return Prefix(self.oracle, self._start, whole, state, state.offset)
             state = following
         return Prefix(self.oracle, self._start, whole, state, None)
 
-    def _step(self, state: _State, byte: int) -> _State:
-        found = state.next.get(byte)
+    def _step(self, state: _State, byte: int, keep: bool) -> _State:
+        """The state after a byte. What is only tried is kept, for the next try and for the feed that follows; what is
+        fed is not, or the first prefix of a text would hold all of its sets."""
+        found = state.tried.get(byte) if state.tried is not None else None
         if found is None:
-            reader = self._start.reader
-            hypotheses = reader.step(state.hypotheses, byte, state.offset)
-            found = state.next.setdefault(byte, _State(hypotheses, state.offset + 1))
+            hypotheses = self._start.reader.step(state.hypotheses, byte, state.offset)
+            found = _State(hypotheses, state.offset + 1)
+            if keep:
+                if state.tried is None:
+                    state.tried = {}
+                found = state.tried.setdefault(byte, found)
         return found
 
     def try_feed(self, text: str | bytes) -> Verdict:
         """The verdict that `feed` would lead to. What was explored is remembered, so a later feed of it is free."""
-        return self.feed(text).verdict
+        data = text.encode() if isinstance(text, str) else bytes(text)
+        if self._lost_at is not None or not data:
+            return self.verdict
+        self._check_length(len(self.text) + len(data))
+        return self._fed(data, b"", keep=True).verdict
 
     def next_bytes(self) -> bytes:
         """The bytes that can follow without losing the text, in ascending order."""
         if self._lost_at is not None:
             return b""
-        return bytes(byte for byte in range(256) if self._step(self._state, byte).hypotheses)
+        return bytes(byte for byte in range(256) if self._step(self._state, byte, True).hypotheses)
 
     # Verdicts
 
@@ -212,10 +225,10 @@ class Prefix:
         reader = self._start.reader
         automaton = reader.parser.machine.automaton
         for hypothesis in self._state.hypotheses:
-            if hypothesis.text:
-                more, items = automaton.more[hypothesis.state], hypothesis.items
+            if hypothesis.length:
+                more, items, text = automaton.more[hypothesis.state], hypothesis.items, hypothesis.text
                 if more & items.free_mask or any(
-                    mask & more and reader.takes(item, mask, hypothesis.state, hypothesis.text)
+                    mask & more and reader.takes(item, mask, hypothesis.state, text)
                     for mask, expecting in items.expected.items()
                     for item in expecting
                 ):
@@ -235,7 +248,7 @@ class Prefix:
             roots: list[Answer] = []
             if self._lost_at is None:
                 for hypothesis in self._state.hypotheses:
-                    if not hypothesis.text:
+                    if not hypothesis.length:
                         roots += hypothesis.items.roots
                     elif reader.parser.machine.automaton.accepts[hypothesis.state]:
                         for items, _ in reader.finished(hypothesis):

@@ -44,18 +44,31 @@ class Node:
         return found
 
     def to_json(self) -> str:
-        """The tree as JSON, one object a node."""
-        done: dict[int, dict[str, object]] = {}
-        for node in self.postorder():
-            fields: dict[str, object] = {"symbol": node.symbol, "text": node.text, "span": [node.start, node.end]}
+        """The tree as JSON, one object a node; lexemes have a text, other nodes children."""
+        out: list[str] = []
+        stack: list[Node | str] = [self]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, str):
+                out.append(node)
+                continue
+            fields: dict[str, object] = {"symbol": node.symbol, "span": [node.start, node.end]}
             for key in ("rule", "binding", "type"):
                 if getattr(node, key) is not None:
                     fields[key] = getattr(node, key)
-            if node.children:
-                del fields["text"]  # the leaves have it
-                fields["children"] = [done.pop(id(child)) for child in node.children]
-            done[id(node)] = fields
-        return json.dumps(done[id(self)], ensure_ascii=False)
+            if node.is_lexeme:
+                fields["text"] = node.text
+            head = json.dumps(fields, ensure_ascii=False)
+            if node.is_lexeme:
+                out.append(head)
+                continue
+            out.append(head[:-1] + ', "children": [')
+            stack.append("]}")
+            for i, child in reversed(list(enumerate(node.children))):
+                stack.append(child)
+                if i:
+                    stack.append(", ")
+        return "".join(out)
 
     def to_dot(self) -> str:
         """The tree as a Graphviz digraph."""

@@ -37,7 +37,7 @@ def check_surface(model: GrammarModel) -> None:
         if root not in by_name:
             raise GrammarError(
                 f"the start symbol {root} is not defined",
-                Span(),
+                model.declared.get(root, Span()),
                 near(root, by_name) or "name one that is defined after %start",
             )
     _check_reachable(model, by_name)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from aufbau.earley.machine import Machine, Production
+from aufbau.earley.machine import RESULT, Machine, Production
 from aufbau.errors import GrammarError, Span
-from aufbau.grammar.analysis import near, nonterminals_of, nullable, reachable
-from aufbau.grammar.model import Definition, GrammarModel, Rule, Symbol, SymbolKind
+from aufbau.grammar.analysis import near, nullable, reachable
+from aufbau.grammar.model import GrammarModel, Judgement, Rule, Symbol, SymbolKind
 from aufbau.grammar.production import ProductionBuilder, TokenChild
 from aufbau.lexer.automaton import LexerAutomaton, TerminalSpec, build
 from aufbau.regex.errors import RegexError
@@ -145,9 +143,14 @@ class _Compiler:
         for word in self.model.contextual:
             if word not in literals | everywhere:
                 raise GrammarError(
-                    f"%contextual '{word}' names no literal of the grammar", Span(), near(word, everywhere)
+                    f"%contextual '{word}' names no literal of the grammar",
+                    self.model.declared.get(word, Span()),
+                    near(word, everywhere) or "name a literal that a production uses",
                 )
-        return build(specs)
+        try:
+            return build(specs)
+        except RegexError as error:
+            raise GrammarError(f"the terminals together: {error.message}", Span(), error.hint) from error
 
     def _check_regexes_of_types(self) -> None:
         """The type fragment may hold regexes that no text reaches; they are read when rules are."""
@@ -246,7 +249,34 @@ class _Compiler:
                     sensitive[production.nonterminal] = True
                     changed = True
         machine.sensitive = tuple(sensitive)
-        machine.valued = tuple(any(p.template[0] is not self.terms.top for p in group) for group in machine.productions)
+        machine.valued = self._valued(machine)
+
+    def _valued(self, machine: Machine) -> tuple[bool, ...]:
+        """Which nonterminals can have a type. Raises `GrammarError` where a premise demands one of another."""
+        valued = [False] * len(self.names)
+        changed = True
+        while changed:
+            changed = False
+            for production in (p for group in machine.productions for p in group):
+                passed = [p.nonterminal for p in production.positions if p.nonterminal >= 0 and p.slot == RESULT]
+                own = production.template[RESULT] is not self.terms.top
+                if production.composes and passed:
+                    own = any(valued[child] for child in passed)
+                if own and not valued[production.nonterminal]:
+                    valued[production.nonterminal] = True
+                    changed = True
+        for production in (p for group in machine.productions for p in group):
+            for position in production.positions:
+                for premise in position.premises:
+                    if not isinstance(premise, Judgement) or premise.type.is_top or position.nonterminal < 0:
+                        continue
+                    if not valued[position.nonterminal] and position.shape is not None and position.shape.index < 0:
+                        raise GrammarError(
+                            f"rule {production.label} can never hold: {premise.child} is never valued (⊤)",
+                            premise.span,
+                            f"demand ⊤ of it, or give {self.names[position.nonterminal]} a rule that concludes a type",
+                        )
+        return tuple(valued)
 
 
 def _closure(edges: list[set[int]], start: int) -> set[int]:
@@ -279,8 +309,3 @@ def read_regex(pattern: str, span: Span) -> Regex:
     if is_empty(regex):
         raise GrammarError(f"the regex /{pattern}/ matches nothing", span, "no text can ever be this terminal")
     return regex
-
-
-def uses(definitions: Iterable[Definition]) -> set[str]:
-    """Names of the nonterminals that occur on right-hand sides."""
-    return {name for d in definitions for a in d.alternatives for name in nonterminals_of(a)}

@@ -5,6 +5,7 @@ Spans do not take part in comparison, so a grammar equals its own rendering read
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -53,7 +54,19 @@ class TypeText:
     """A type as a rule writes it, white space normalised; ⊤ is the text "⊤"."""
 
     text: str
-    span: Span = field(default=Span(), compare=False)
+    written: str = field(default="", compare=False)  # as it stands in the file
+    places: tuple[Span, ...] = field(default=(), compare=False, repr=False)  # of each character of `written`
+
+    @property
+    def span(self) -> Span:
+        """Where the type begins."""
+        return self.at(0)
+
+    def at(self, offset: int) -> Span:
+        """The place of a character of `written`."""
+        if offset < len(self.places):
+            return self.places[offset]
+        return Span(self.places[-1].line, self.places[-1].column + 1) if self.places else Span()
 
     @property
     def is_top(self) -> bool:
@@ -152,4 +165,6 @@ class GrammarModel:
     ambient: tuple[str, ...] = ()  # ambient keys that the caller sets
     ignores: tuple[Ignore, ...] = DEFAULT_IGNORES
     contextual: tuple[str, ...] = ()
+    # Where starts and contextual words are declared, by name.
+    declared: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
     source_name: str = field(default="", compare=False)

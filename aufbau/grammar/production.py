@@ -247,11 +247,11 @@ class ProductionBuilder:
             if self.alternative.symbols[i].value in self.fragment
         }
         try:
-            return self.syntax.read(text.text, hole=hole, lookup=lookup, bindings=types)
+            return self.syntax.read(text.written or text.text, hole=hole, lookup=lookup, bindings=types)
         except TypeReadError as error:
             raise GrammarError(
                 f"in rule {rule.name}: {error.message}",
-                Span(text.span.line, text.span.column + error.offset),
+                text.at(error.offset),
                 self._type_hint(text, types) or error.hint,
             ) from error
 

@@ -35,6 +35,7 @@ class _Parts:
     ambient: list[str] = field(default_factory=list)
     ignores: list[Ignore] = field(default_factory=list)
     contextual: list[str] = field(default_factory=list)
+    declared: dict[str, Span] = field(default_factory=dict)
 
 
 def read_grammar(text: str, source_name: str = "") -> GrammarModel:
@@ -66,6 +67,7 @@ def read_grammar(text: str, source_name: str = "") -> GrammarModel:
         ambient=tuple(parts.ambient),
         ignores=tuple(parts.ignores) or DEFAULT_IGNORES,
         contextual=tuple(parts.contextual),
+        declared=parts.declared,
         source_name=source_name,
     )
 
@@ -136,8 +138,7 @@ def _read_block(block: list[Line], parts: _Parts) -> None:
 
 def _read_directive(line: Line, parts: _Parts) -> None:
     text = line.text.strip()
-    word, _, rest = text.partition(" ")
-    rest = rest.strip()
+    word, rest = (*text.split(None, 1), "")[:2]
     offset = line.text.index(rest) if rest else len(line.text)
     if word == "%start":
         names = rest.split()
@@ -146,6 +147,8 @@ def _read_directive(line: Line, parts: _Parts) -> None:
                 "%start needs the name of a nonterminal", line.span(offset), "for example  %start Program"
             )
         parts.starts.extend(names)
+        for name in names:
+            parts.declared.setdefault(name, line.span(line.text.index(name, offset)))
     elif word in ("%ignore", "%ignore-once"):
         scanner = _Scanner(line, offset)
         symbols = scanner.symbols()
@@ -157,6 +160,7 @@ def _read_directive(line: Line, parts: _Parts) -> None:
         if not symbols or any(s.kind is not SymbolKind.LITERAL or s.binding for s in symbols):
             raise GrammarError(f"{word} needs quoted words", line.span(offset), f"for example  {word} 'get'")
         (parts.contextual if word == "%contextual" else parts.ambient).extend(s.value for s in symbols)
+        parts.declared |= {s.value: s.span for s in symbols}
     else:
         raise GrammarError(
             f"unknown directive {word}",

@@ -42,15 +42,31 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A stretch of rule text that knows where it stands."""
+    """A stretch of rule text that knows where each of its characters stands in the file."""
 
     text: str
-    span: Span
+    places: tuple[Span, ...]
+
+    @property
+    def span(self) -> Span:
+        return self.at(0)
+
+    def at(self, offset: int) -> Span:
+        """The place of a character; past the end, the place after the last one."""
+        if offset < len(self.places):
+            return self.places[offset]
+        last = self.places[-1] if self.places else Span()
+        return Span(last.line, last.column + 1)
 
     def slice(self, start: int, end: int | None = None) -> _Piece:
-        raw = self.text[start:end]
-        lead = len(raw) - len(raw.lstrip())
-        return _Piece(raw.strip(), Span(self.span.line, self.span.column + start + lead))
+        """A part, without the white space around it."""
+        stop = len(self.text) if end is None else end
+        while start < stop and self.text[start].isspace():
+            start += 1
+        while stop > start and self.text[stop - 1].isspace():
+            stop -= 1
+        places = self.places[start:stop] or (self.at(start),)
+        return _Piece(self.text[start:stop], places)
 
 
 def read_rule(block: list[Line]) -> Rule:
@@ -70,12 +86,18 @@ def read_rule(block: list[Line]) -> Rule:
 
 
 def _joined(lines: list[Line]) -> list[_Piece]:
-    """The lines as one piece; columns are those of the first line."""
+    """The lines as one piece, joined by spaces."""
     if not lines:
         return []
-    text = " ".join(line.text.strip() for line in lines)
-    first = lines[0]
-    return [_Piece(text, first.span(len(first.text) - len(first.text.lstrip())))]
+    text = ""
+    places: list[Span] = []
+    for line in lines:
+        stripped = line.text.strip()
+        lead = len(line.text) - len(line.text.lstrip())
+        text += (" " if text else "") + stripped
+        start = lead - (1 if places else 0)
+        places += [line.span(offset) for offset in range(start, lead + len(stripped))]
+    return [_Piece(text, tuple(places))]
 
 
 def _split(text: str, separator: str) -> list[tuple[int, int]]:
@@ -222,4 +244,5 @@ def _type(piece: _Piece) -> TypeText:
     text = " ".join(piece.text.split())
     if not text:
         raise GrammarError("a type is missing here", piece.span, "write a type, a hole such as ?A, or ⊤")
-    return TypeText(text="⊤" if text in ("⊤", "T") else text, span=piece.span)
+    top = text in ("⊤", "T")
+    return TypeText(text="⊤" if top else text, written=piece.text, places=piece.places)

@@ -26,18 +26,49 @@ from aufbau.typesystem.terms import Term
 class Hypothesis:
     """One reading of the text so far; immutable but for what it remembers."""
 
-    __slots__ = ("_finished", "gap", "items", "obligations", "start", "state", "text")
+    __slots__ = ("_before", "_byte", "_finished", "gap", "items", "length", "obligations", "start", "state")
 
     def __init__(
-        self, items: ItemSet, state: int, text: bytes, start: int, gap: bool, obligations: tuple[int, ...]
+        self,
+        items: ItemSet,
+        state: int,
+        start: int,
+        gap: bool,
+        obligations: tuple[int, ...],
+        before: Hypothesis | None = None,
+        byte: int = -1,
     ) -> None:
         self.items: Final = items
-        self.state: Final = state  # of the automaton, after `text`
-        self.text: Final = text  # of the unfinished lexeme
-        self.start: Final = start  # its byte offset
+        self.state: Final = state  # of the automaton, after the bytes of the unfinished lexeme
+        self.start: Final = start  # byte offset at which that lexeme begins
         self.gap: Final = gap  # whether the lexeme before was an ignorable one
         self.obligations: Final = obligations
+        # The lexeme's bytes as a chain, so that a lexeme of n bytes costs O(n) and not O(n²).
+        self._before: Final = before
+        self._byte: Final = byte
+        length = 0 if byte < 0 else 1
+        self.length: Final[int] = length if before is None else before.length + length
         self._finished: list[tuple[ItemSet, bool]] | None = None
+
+    @property
+    def text(self) -> bytes:
+        """The unfinished lexeme."""
+        found = bytearray()
+        current: Hypothesis | None = self
+        while current is not None and current._byte >= 0:
+            found.append(current._byte)
+            current = current._before
+        found.reverse()
+        return bytes(found)
+
+    def known(self) -> list[tuple[ItemSet, bool]] | None:
+        """What `Reader.finished` found, if it was asked."""
+        return self._finished
+
+    def remember(self, finished: list[tuple[ItemSet, bool]]) -> list[tuple[ItemSet, bool]]:
+        """Keep what `Reader.finished` found."""
+        self._finished = finished
+        return finished
 
 
 @final
@@ -52,10 +83,8 @@ class Reader:
 
     def finished(self, hypothesis: Hypothesis) -> list[tuple[ItemSet, bool]]:
         """The sets after the lexeme, if it ends here, each with whether the lexeme was an ignorable one."""
-        known = hypothesis._finished
-        if known is None:
-            known = hypothesis._finished = self._finish(hypothesis)
-        return known
+        known = hypothesis.known()
+        return known if known is not None else hypothesis.remember(self._finish(hypothesis))
 
     def _finish(self, hypothesis: Hypothesis) -> list[tuple[ItemSet, bool]]:
         machine, items = self.parser.machine, hypothesis.items
@@ -65,7 +94,7 @@ class Reader:
             found.append((items, True))
         if accepted & items.mask:
             text = hypothesis.text.decode()
-            lexeme = Lexeme(text, hypothesis.start, hypothesis.start + len(hypothesis.text))
+            lexeme = Lexeme(text, hypothesis.start, hypothesis.start + hypothesis.length)
             kernel = self.parser.scan(items, accepted, lexeme)
             if kernel:
                 following = self.parser.close(self.root, kernel, items.total)
@@ -100,12 +129,7 @@ class Reader:
             state = automaton.transitions[hypothesis.state][byte]
             if state != DEAD:
                 longer = Hypothesis(
-                    hypothesis.items,
-                    state,
-                    hypothesis.text + bytes((byte,)),
-                    hypothesis.start,
-                    hypothesis.gap,
-                    obligations,
+                    hypothesis.items, state, hypothesis.start, hypothesis.gap, obligations, hypothesis, byte
                 )
                 if self.hopeful(longer):
                     found.append(longer)
@@ -118,7 +142,7 @@ class Reader:
                 if state != DEAD:
                     obligations = (*obligations, state)
                 for items, gap in self.finished(hypothesis):
-                    following = Hypothesis(items, fresh, bytes((byte,)), offset, gap, obligations)
+                    following = Hypothesis(items, fresh, offset, gap, obligations, None, byte)
                     if self.hopeful(following):
                         found.append(following)
         return tuple(found)
@@ -142,9 +166,11 @@ class Reader:
         more = automaton.more[state]
         if more & (items.free_mask | self.ignorable(hypothesis.gap)):
             return True
-        for mask, expecting in items.expected.items():
-            if mask & more and any(self.takes(item, mask, state, hypothesis.text) for item in expecting):
-                return True
+        if items.mask & more:
+            text = hypothesis.text
+            for mask, expecting in items.expected.items():
+                if mask & more and any(self.takes(item, mask, state, text) for item in expecting):
+                    return True
         return bool(automaton.accepts[state] and self.finished(hypothesis))
 
     # Judgement of unfinished lexemes

@@ -169,7 +169,7 @@ class Context:
 
     def instantiate(self, terms: Terms, values: tuple[Term, ...]) -> Context:
         """Replace hole number i by `values[i]`."""
-        return self._mapped([_instance(terms, bound, values) for bound in self.open_types()])
+        return self._mapped([terms.instance(bound, values) for bound in self.open_types()])
 
     def _mapped(self, types: list[Term]) -> Context:
         """The base with other types for the open entries; those that are whole now join the base."""
@@ -203,15 +203,6 @@ class Context:
                 result = result.bind(entry.name, entry.type)
             self.effects[entry] = result
         return result
-
-
-def _instance(terms: Terms, term: Term, values: tuple[Term, ...]) -> Term:
-    """Replace variable i by values[i], once."""
-    if term.ground:
-        return term
-    if term.index >= 0:
-        return values[term.index]
-    return terms.con(term.head, tuple([_instance(terms, arg, values) for arg in term.args]))
 
 
 @final

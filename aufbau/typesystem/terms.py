@@ -70,22 +70,69 @@ class Terms:
         return found
 
     def substitute(self, term: Term, image: Callable[[int], Term | None]) -> Term:
-        """Replace variables by their image, again in what replaces them; None leaves a variable alone."""
+        """Replace variables by their image, again in what replaces them; None leaves a variable alone.
+
+        Iterative, like all that walks terms: programs may nest deeper than the interpreter's stack.
+        """
         if term.ground:
             return term
+        done: dict[Term, Term] = {}
+        stack = [term]
+        while stack:
+            current = stack[-1]
+            if current in done:
+                stack.pop()
+            elif current.ground:
+                done[stack.pop()] = current
+            elif current.index >= 0:
+                new = image(current.index)
+                if new is None or new is current:
+                    done[stack.pop()] = current
+                elif new in done:
+                    done[stack.pop()] = done[new]
+                else:
+                    stack.append(new)
+            else:
+                pending = [arg for arg in current.args if arg not in done]
+                if pending:
+                    pending.reverse()  # so that variables are met from left to right
+                    stack += pending
+                else:
+                    done[stack.pop()] = self.con(current.head, tuple([done[arg] for arg in current.args]))
+        return done[term]
+
+    def _mapped(self, term: Term, image: Callable[[int], Term]) -> Term:
+        """Replace variables by their image, once."""
         if term.index >= 0:
-            new = image(term.index)
-            return term if new is None or new is term else self.substitute(new, image)
-        return self.con(term.head, tuple([self.substitute(arg, image) for arg in term.args]))
+            return image(term.index)
+        done: dict[Term, Term] = {}
+        stack = [term]
+        while stack:
+            current = stack[-1]
+            if current in done:
+                stack.pop()
+            elif current.ground:
+                done[stack.pop()] = current
+            elif current.index >= 0:
+                done[stack.pop()] = image(current.index)
+            else:
+                pending = [arg for arg in current.args if arg not in done]
+                if pending:
+                    pending.reverse()
+                    stack += pending
+                else:
+                    done[stack.pop()] = self.con(current.head, tuple([done[arg] for arg in current.args]))
+        return done[term]
+
+    def instance(self, term: Term, values: tuple[Term, ...]) -> Term:
+        """Replace variable number i by `values[i]`."""
+        return term if term.ground else self._mapped(term, values.__getitem__)
 
     def rename(self, term: Term, names: dict[int, int]) -> Term:
         """Number variables by first appearance, continuing `names`."""
         if term.ground:
             return term
-        if term.index >= 0:
-            number = names.setdefault(term.index, len(names))
-            return self.var(number)
-        return self.con(term.head, tuple([self.rename(arg, names) for arg in term.args]))
+        return self._mapped(term, lambda index: self.var(names.setdefault(index, len(names))))
 
     def canonical(self, term: Term) -> tuple[Term, int]:
         """The term with its variables numbered by first appearance, and how many there are; remembered."""
@@ -102,9 +149,7 @@ class Terms:
         """Move the numbers of all variables."""
         if term.ground or by == 0:
             return term
-        if term.index >= 0:
-            return self.var(term.index + by)
-        return self.con(term.head, tuple([self.shift(arg, by) for arg in term.args]))
+        return self._mapped(term, lambda index: self.var(index + by))
 
     def cut(self, term: Term, depth: int, fresh: list[int]) -> Term:
         """Replace what lies deeper than `depth` by fresh variables; `fresh` holds the next number."""
