@@ -56,9 +56,10 @@ class Oracle:
         """The empty prefix.
 
         `context` gives names in scope with their types, `goal` the type demanded of the root, `ambient` the types of
-        ambient keys; types are written in the grammar's own syntax, and holes (`?A`) may stand in a goal. `symbol`
-        starts at another nonterminal. Raises `StartError` for an unknown symbol or a name that no terminal spells,
-        `TypeTextError` for a type that can't be read.
+        ambient keys; types are written in the grammar's own syntax. Holes (`?A`) may stand in a goal, which leaves
+        them open, and in a context, where they stand for every type. `symbol` starts at another nonterminal. Raises
+        `StartError` for an unknown symbol or a name that no terminal spells, `TypeTextError` for a type that can't be
+        read.
         """
         name = symbol or self.grammar.model.start
         if all(definition.name != name for definition in self.grammar.model.definitions):
@@ -67,6 +68,8 @@ class Oracle:
         machine = self._machine(name)
         arena = Arena(machine, self.limits)
         gamma = Context.empty()
+        for key, bound in machine.given:
+            gamma = gamma.bind(key, bound)
         for key, text in (ambient or {}).items():
             gamma = gamma.bind_ambient(key, _ground_type(arena, text, f"the ambient key {key!r}"))
         for key, text in (context or {}).items():
@@ -75,7 +78,7 @@ class Oracle:
                     f"{key!r} can't be a name in scope: the grammar has no terminal for names that spells it "
                     "(it may be a reserved word)"
                 )
-            gamma = gamma.bind(key, _ground_type(arena, text, f"the name {key!r}"))
+            gamma = gamma.bind(key, arena.terms.generalise(_type(arena, text, f"the type of the name {key!r}")))
         demand = None if goal is None else _type(arena, goal, "the goal")
         parser = Parser(arena)
         root, first = parser.begin(gamma, demand)

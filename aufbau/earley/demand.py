@@ -19,7 +19,7 @@ from aufbau.typesystem.unify import Substitution, matches
 
 def child_demand(arena: Arena, record: Record, slots: Slots, position: Position) -> tuple[Term | None, Filter | None]:
     """The demand (in the item's own variables) and the filter for the child at a position."""
-    if position.slot == NO_SLOT or not arena.machine.valued[position.nonterminal]:
+    if position.slot == NO_SLOT:
         return None, None
     term = slots[record.holes + position.slot]
     if term.index >= 0:

@@ -36,13 +36,14 @@ class Lookup:
 class Binding:
     """An entry that extends Γ: a name read from a slot, or an ambient key, with the slot of its type."""
 
-    __slots__ = ("ambient", "key", "name_slot", "type_slot")
+    __slots__ = ("ambient", "generalises", "key", "name_slot", "type_slot")
 
-    def __init__(self, *, ambient: bool, key: str, name_slot: int, type_slot: int) -> None:
+    def __init__(self, *, ambient: bool, key: str, name_slot: int, type_slot: int, generalises: bool) -> None:
         self.ambient: Final = ambient
         self.key: Final = key
         self.name_slot: Final = name_slot
         self.type_slot: Final = type_slot
+        self.generalises: Final = generalises  # written with ∀
 
 
 @final
@@ -130,6 +131,7 @@ class Machine:
 
     __slots__ = (
         "automaton",
+        "given",
         "ignore_mask",
         "ignore_once_mask",
         "name_mask",
@@ -142,7 +144,6 @@ class Machine:
         "terminals",
         "terms",
         "upward",
-        "valued",
     )
 
     def __init__(
@@ -177,8 +178,8 @@ class Machine:
             for position in production.positions
             if position.member or position.lookups
         )
+        self.given: tuple[tuple[str, Term], ...] = ()  # names in scope from the start
         self.sensitive: tuple[bool, ...] = ()
-        self.valued: tuple[bool, ...] = ()  # whether a demand can tell anything of the nonterminal
         # For each nonterminal, the productions and positions whose left corner it is.
         self.upward: tuple[tuple[tuple[Production, int], ...], ...] = ()
 

@@ -11,7 +11,7 @@ from aufbau.earley.demand import Prediction, admits, child_demand, predictions
 from aufbau.earley.machine import NO_SLOT, RESULT, Binding, Lookup, Position, Production
 from aufbau.errors import LimitError
 from aufbau.typesystem.context import Context, Effect
-from aufbau.typesystem.terms import APART, Term, variables
+from aufbau.typesystem.terms import APART, SCHEME_HEAD, Term, variables
 
 # Called with what failed: the item (or the record and production that were predicted), and the two terms that clash.
 Observer = Callable[["Failure"], None]
@@ -172,9 +172,14 @@ class Parser:
     def look(self, item: Item, state: _State, lookup: Lookup, known: Term) -> _State | None:
         """Unify a slot with what Γ holds; the holes of an open Γ are variables of the item itself."""
         at = item.record.holes + lookup.slot
-        if known.ground and _closed(state[1]):
+        apart = known.head == SCHEME_HEAD  # each use of a scheme has variables of its own
+        if apart:
+            known = self.arena.terms.open(known)
+        if (apart or known.ground) and _closed(state[1]):
             slots = self.arena.refine(state[0], at, known)
             return None if slots is None else (slots, state[1])
+        if apart:
+            known = self.arena.terms.shift(known, APART)
         return self._joint(state[0], state[1], None, [(state[0][at], known)])
 
     def _join(self, waiter: Waiter, answer: Answer) -> _State | None:
@@ -212,9 +217,8 @@ class Parser:
         slots, holes = item.slots, item.record.holes
         effect = item.effect if production.composes else None
         for binding in production.effects:
-            effect = self.arena.effects.add(
-                effect, binding_name(binding, slots, holes), binding.ambient, slots[holes + binding.type_slot]
-            )
+            bound = self._bound(item, binding, slots[holes + binding.type_slot])
+            effect = self.arena.effects.add(effect, binding_name(binding, slots, holes), binding.ambient, bound)
         bound, values = slots[holes + RESULT], slots[:holes] if record.open else ()
         if bound.ground and not values and (effect is None or effect.ground):
             return Answer(bound, values, effect, item)
@@ -226,6 +230,15 @@ class Parser:
             effect = self.arena.effects.mapped(effect, [terms.rename(entry.type, names) for entry in effect.entries()])
         return Answer(bound, values, effect, item)
 
+    def _bound(self, item: Item, binding: Binding, bound: Term) -> Term:
+        """The type that a binding enters into Γ: under ∀, generalised over the variables that are not free in Γ."""
+        if not binding.generalises or bound.ground:
+            return bound
+        fixed = (
+            frozenset(variables(self.context(item).open_types())) if item.record.context is not None else frozenset()
+        )
+        return self.arena.terms.generalise(bound, fixed)
+
     def extended(self, item: Item, position: Position) -> Context:
         """Γ for the child at the dot: the item's own with the premise's extensions."""
         gamma = self.context(item)
@@ -233,7 +246,7 @@ class Parser:
             return gamma
         holes = item.record.holes
         for binding in position.extensions:
-            bound = item.slots[holes + binding.type_slot]
+            bound = self._bound(item, binding, item.slots[holes + binding.type_slot])
             name = binding_name(binding, item.slots, holes)
             gamma = gamma.bind_ambient(name, bound) if binding.ambient else gamma.bind(name, bound)
         return gamma

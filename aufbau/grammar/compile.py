@@ -5,15 +5,15 @@ from __future__ import annotations
 from aufbau.earley.machine import RESULT, Machine, Production
 from aufbau.errors import GrammarError, Span
 from aufbau.grammar.analysis import near, nullable, reachable
-from aufbau.grammar.model import GrammarModel, Judgement, Rule, Symbol, SymbolKind
+from aufbau.grammar.model import Given, GrammarModel, Judgement, Rule, Symbol, SymbolKind
 from aufbau.grammar.production import ProductionBuilder, TokenChild
 from aufbau.lexer.automaton import LexerAutomaton, TerminalSpec, build
 from aufbau.regex.errors import RegexError
 from aufbau.regex.parse import parse_regex
 from aufbau.regex.syntax import Regex, is_empty, literal_regex
 from aufbau.regex.syntax import nullable as regex_nullable
-from aufbau.typesystem.syntax import TypeSyntax, type_fragment
-from aufbau.typesystem.terms import Terms
+from aufbau.typesystem.syntax import TypeReadError, TypeSyntax, type_fragment
+from aufbau.typesystem.terms import Term, Terms
 
 
 def compile_grammar(model: GrammarModel, start: str) -> Machine:
@@ -91,7 +91,7 @@ class _Compiler:
                         self._terminal(symbol.kind, symbol.value, symbol.span)
         automaton = self._automaton()
         self._check_regexes_of_types()
-        self.syntax = TypeSyntax(self.model, self.terms)
+        self.syntax = TypeSyntax(self.model)
         tokens = {name: mask for name in self.names if (mask := self._token_mask(name, set()))}
         productions = self._productions(tokens)
         machine = Machine(
@@ -106,9 +106,32 @@ class _Compiler:
             ignore_mask=self._ignore_mask(once=None),
             ignore_once_mask=self._ignore_mask(once=True),
         )
+        machine.given = tuple((given.name, self._given(given, machine)) for given in self.model.given)
         self._corners(machine)
         self._observers(machine)
         return machine
+
+    def _given(self, given: Given, machine: Machine) -> Term:
+        """The type, or the scheme, of a name that is in scope from the start."""
+        holes: dict[str, Term] = {}
+        try:
+            bound = self.syntax.read(
+                given.type.written or given.type.text,
+                terms=self.terms,
+                hole=lambda name: holes.setdefault(name, self.terms.var(len(holes))),
+            )
+        except TypeReadError as error:
+            raise GrammarError(
+                f"in the type of {given.name}: {error.message}", given.type.at(error.offset), error.hint
+            ) from error
+        spelled = machine.automaton.classify(given.name.encode())
+        if machine.name_mask and not spelled & machine.name_mask:
+            raise GrammarError(
+                f"no terminal for names spells {given.name}, so nothing can refer to it",
+                given.span,
+                "a reserved word can't be a name in scope",
+            )
+        return self.terms.generalise(bound)
 
     # Terminals
 
@@ -234,7 +257,7 @@ class _Compiler:
         machine.upward = tuple(tuple(edges) for edges in upward)
 
     def _observers(self, machine: Machine) -> None:
-        """Which nonterminals read Γ, and which can tell one demand from another."""
+        """Which nonterminals read Γ."""
         sensitive = [False] * len(self.names)
         changed = True
         while changed:
@@ -249,10 +272,10 @@ class _Compiler:
                     sensitive[production.nonterminal] = True
                     changed = True
         machine.sensitive = tuple(sensitive)
-        machine.valued = self._valued(machine)
+        self._check_values(machine)
 
-    def _valued(self, machine: Machine) -> tuple[bool, ...]:
-        """Which nonterminals can have a type. Raises `GrammarError` where a premise demands one of another."""
+    def _check_values(self, machine: Machine) -> None:
+        """Refuse premises that demand a type of what never has one. Raises `GrammarError`."""
         valued = [False] * len(self.names)
         changed = True
         while changed:
@@ -276,7 +299,6 @@ class _Compiler:
                             premise.span,
                             f"demand ⊤ of it, or give {self.names[position.nonterminal]} a rule that concludes a type",
                         )
-        return tuple(valued)
 
 
 def _closure(edges: list[set[int]], start: int) -> set[int]:

@@ -76,11 +76,12 @@ class TypeText:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Extension:
-    """`[x:τ]` (a program name) or `['key':τ]` (an ambient key)."""
+    """`[x:τ]` (a program name) or `['key':τ]` (an ambient key); `[x:∀τ]` generalises τ."""
 
     name: str
     ambient: bool
     type: TypeText
+    generalises: bool = False
     span: Span = field(default=Span(), compare=False)
 
 
@@ -143,6 +144,15 @@ class Rule:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Given:
+    """A name that is in scope from the start; the holes of its type are universally quantified."""
+
+    name: str
+    type: TypeText
+    span: Span = field(default=Span(), compare=False)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Ignore:
     """Text between lexemes; with `once`, at most one such lexeme between two others."""
 
@@ -165,6 +175,7 @@ class GrammarModel:
     ambient: tuple[str, ...] = ()  # ambient keys that the caller sets
     ignores: tuple[Ignore, ...] = DEFAULT_IGNORES
     contextual: tuple[str, ...] = ()
+    given: tuple[Given, ...] = ()
     # Where starts and contextual words are declared, by name.
     declared: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
     source_name: str = field(default="", compare=False)

@@ -247,7 +247,9 @@ class ProductionBuilder:
             if self.alternative.symbols[i].value in self.fragment
         }
         try:
-            return self.syntax.read(text.written or text.text, hole=hole, lookup=lookup, bindings=types)
+            return self.syntax.read(
+                text.written or text.text, terms=self.terms, hole=hole, lookup=lookup, bindings=types
+            )
         except TypeReadError as error:
             raise GrammarError(
                 f"in rule {rule.name}: {error.message}",
@@ -308,7 +310,13 @@ class ProductionBuilder:
 
     def _binding(self, extension: Extension, type_slot: int, child_slots: list[int]) -> Binding:
         name_slot = NO_SLOT if extension.ambient else child_slots[self.where[extension.name]]
-        return Binding(ambient=extension.ambient, key=extension.name, name_slot=name_slot, type_slot=type_slot)
+        return Binding(
+            ambient=extension.ambient,
+            key=extension.name,
+            name_slot=name_slot,
+            type_slot=type_slot,
+            generalises=extension.generalises,
+        )
 
     def _positions(self, child_slots: list[int], template: tuple[Term, ...]) -> Iterator[Position]:
         for symbol, child, slot in zip(self.alternative.symbols, self.children, child_slots, strict=True):

@@ -10,13 +10,14 @@ from aufbau.grammar.model import (
     DEFAULT_IGNORES,
     Alternative,
     Definition,
+    Given,
     GrammarModel,
     Ignore,
     Rule,
     Symbol,
     SymbolKind,
 )
-from aufbau.grammar.rules import DASHES, Line, read_rule
+from aufbau.grammar.rules import DASHES, Line, read_given, read_rule
 
 _NAME = re.compile(r"[^\W\d]\w*")
 _HEAD = re.compile(r"\s*(?P<name>[^\W\d]\w*)(?P<star1>\*)?\s*(?:\(\s*(?P<label>[^\s()]+)\s*\))?\s*(?P<star2>\*)?\s*::=")
@@ -35,6 +36,7 @@ class _Parts:
     ambient: list[str] = field(default_factory=list)
     ignores: list[Ignore] = field(default_factory=list)
     contextual: list[str] = field(default_factory=list)
+    given: list[Given] = field(default_factory=list)
     declared: dict[str, Span] = field(default_factory=dict)
 
 
@@ -67,6 +69,7 @@ def read_grammar(text: str, source_name: str = "") -> GrammarModel:
         ambient=tuple(parts.ambient),
         ignores=tuple(parts.ignores) or DEFAULT_IGNORES,
         contextual=tuple(parts.contextual),
+        given=tuple(parts.given),
         declared=parts.declared,
         source_name=source_name,
     )
@@ -155,6 +158,8 @@ def _read_directive(line: Line, parts: _Parts) -> None:
         if len(symbols) != 1 or symbols[0].kind is not SymbolKind.REGEX or symbols[0].binding:
             raise GrammarError(f"{word} needs one regex", line.span(offset), f"for example  {word} /[ \\n]+/")
         parts.ignores.append(Ignore(pattern=symbols[0].value, once=word == "%ignore-once", span=symbols[0].span))
+    elif word == "%given":
+        parts.given.append(read_given(line, offset))
     elif word in ("%contextual", "%ambient"):
         symbols = _Scanner(line, offset).symbols()
         if not symbols or any(s.kind is not SymbolKind.LITERAL or s.binding for s in symbols):
@@ -165,7 +170,8 @@ def _read_directive(line: Line, parts: _Parts) -> None:
         raise GrammarError(
             f"unknown directive {word}",
             line.span(line.text.index(word)),
-            "known: %start Name, %ignore /regex/, %ignore-once /regex/, %contextual 'word', %ambient 'key'",
+            "known: %start Name, %ignore /regex/, %ignore-once /regex/, %contextual 'word', %ambient 'key', "
+            "%given name : type",
         )
 
 

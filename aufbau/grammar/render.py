@@ -38,7 +38,8 @@ def _directives(model: GrammarModel) -> list[str]:
         for ignore in model.ignores:
             lines.append(f"%ignore{'-once' if ignore.once else ''} /{ignore.pattern}/")
     lines += [f"%contextual {_quoted(word)}" for word in model.contextual]
-    return lines + [f"%ambient {_quoted(key)}" for key in model.ambient]
+    lines += [f"%ambient {_quoted(key)}" for key in model.ambient]
+    return lines + [f"%given {given.name} : {given.type.text}" for given in model.given]
 
 
 def _definition(definition: Definition) -> str:
@@ -90,7 +91,8 @@ def render_premise(premise: Premise) -> str:
 
 def _extensions(extensions: tuple[Extension, ...]) -> str:
     return "".join(
-        f"[{_key(extension)}:{' ' if extension.ambient else ''}{extension.type.text}]" for extension in extensions
+        f"[{_key(extension)}:{'∀' if extension.generalises else ' ' if extension.ambient else ''}{extension.type.text}]"
+        for extension in extensions
     )
 
 

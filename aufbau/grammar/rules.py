@@ -11,6 +11,7 @@ from aufbau.grammar.model import (
     Conclusion,
     Equality,
     Extension,
+    Given,
     Judgement,
     Membership,
     Premise,
@@ -25,6 +26,7 @@ _TURNSTILE = re.compile(r"⊢|\|-")
 _MEMBER = re.compile(r"(?P<what>'[^']+'|\"[^\"]+\"|\S+?)\s*(?P<how>∈|∉|(?<=\s)(?:not\s*in|in)(?=\s))\s*(?:Γ|Gamma)$")
 _EQUALS = re.compile(r"(?<![=<>!:])=(?![=>])")
 _ARROW = re.compile(r"\s*(?:→|->)\s*")
+_FORALL = re.compile(r"∀|forall(?!\w)")
 _OPEN, _CLOSE = "([{", ")]}"
 
 
@@ -201,11 +203,16 @@ def _extensions(piece: _Piece, at: int) -> tuple[tuple[Extension, ...], int]:
             raise GrammarError("an extension without a type", inner.span, "write Γ[x:τ] or Γ['key':τ]")
         name = name.strip()
         ambient = name[:1] in ("'", '"')
+        bound = inner.slice(inner.text.index(":") + 1)
+        quantifier = _FORALL.match(bound.text)
+        if quantifier:
+            bound = bound.slice(quantifier.end())
         found.append(
             Extension(
                 name=name[1:-1] if ambient else name,
                 ambient=ambient,
-                type=_type(inner.slice(inner.text.index(":") + 1)),
+                type=_type(bound),
+                generalises=quantifier is not None,
                 span=inner.span,
             )
         )
@@ -238,6 +245,18 @@ def _conclusion(piece: _Piece) -> Conclusion:
                 "an effect without a type", piece.span, "write  Γ → Γ[x:τ] ⊢ σ  (⊤ when nothing is valued)"
             )
     return Conclusion(type=_type(piece), span=piece.span)
+
+
+def read_given(line: Line, offset: int) -> Given:
+    """Read `name : type` of a %given directive."""
+    piece = _Piece(line.text, tuple(line.span(i) for i in range(len(line.text)))).slice(offset)
+    colon = re.search(r"\s:\s|:(?=\s)", piece.text)
+    if colon is None:
+        raise GrammarError("%given needs a name and a type", piece.span, "for example  %given length : ?A list -> int")
+    name = piece.text[: colon.start()].strip()
+    if len(name) > 2 and name[0] == name[-1] and name[0] in "'\"":
+        name = name[1:-1]
+    return Given(name=name, type=_type(piece.slice(colon.end())), span=piece.span)
 
 
 def _type(piece: _Piece) -> TypeText:

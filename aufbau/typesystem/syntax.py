@@ -16,7 +16,7 @@ from aufbau.grammar.model import Alternative, Definition, GrammarModel, SymbolKi
 from aufbau.lexer.automaton import LexerAutomaton, TerminalSpec, build
 from aufbau.regex.parse import parse_regex
 from aufbau.regex.syntax import literal_regex
-from aufbau.typesystem.terms import Term, Terms, variables
+from aufbau.typesystem.terms import SCHEME_HEAD, Term, Terms, variables
 
 _HOLE = re.compile(r"\?[^\W\d]\w*")
 _LOOKUP = re.compile(r"(?:Γ|Gamma)\(\s*([^()]+?)\s*\)")
@@ -92,10 +92,9 @@ def type_production(definition: Definition, alternative: Alternative, labels: fr
 class TypeSyntax:
     """Reads and renders the types of one grammar."""
 
-    def __init__(self, model: GrammarModel, terms: Terms) -> None:
+    def __init__(self, model: GrammarModel) -> None:
         labels = frozenset(rule.name for rule in model.rules)
         fragment = type_fragment(model)
-        self._terms = terms
         self.roots: Final = tuple(type_roots(model))
         self._productions: dict[str, list[TypeProduction]] = {}
         for definition in model.definitions:
@@ -129,11 +128,12 @@ class TypeSyntax:
         self,
         text: str,
         *,
+        terms: Terms,
         hole: Callable[[str], Term],
         lookup: Callable[[str, bool], Term] | None = None,
         bindings: Mapping[str, Term] | None = None,
     ) -> Term:
-        """The term that a type text spells.
+        """The term that a type text spells, built in `terms`, the table of those it will be compared with.
 
         `hole` gives the variable of `?A`; `lookup` that of `Γ(x)` (name, ambient); `bindings` maps names of bound type
         children to variables. Raises `TypeReadError` when there is no reading, or more than one.
@@ -143,7 +143,7 @@ class TypeSyntax:
         tokens = self._tokens(text, hole, lookup, bindings or {})
         if not tokens:
             raise TypeReadError("an empty type", 0)
-        chart = _Chart(self._productions, self._terminals, self._terms, tokens)
+        chart = _Chart(self._productions, self._terminals, terms, tokens)
         found: dict[Term, None] = {}
         for root in self.roots:
             found |= dict.fromkeys(chart.spanning(root))
@@ -235,6 +235,8 @@ class TypeSyntax:
         """The type in the grammar's own spelling; variables become ?A, ?B, … in order of appearance."""
         if names is None:
             names = {}
+        if term.head == SCHEME_HEAD:
+            term = term.args[0]
         for index in variables([term]):
             names.setdefault(index, _letter(len(names)))
         out: list[str] = []
@@ -246,6 +248,8 @@ class TypeSyntax:
                 out.append(where)
             elif current.index >= 0:
                 out.append("?" + names[current.index])
+            elif current.head.startswith(SCHEME_HEAD):
+                out.append("?" + _letter(int(current.head[len(SCHEME_HEAD) :])))
             else:
                 stack.extend(reversed(self._pieces(current, where)))
         return _spaced(out)

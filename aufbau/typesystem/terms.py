@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable
 from typing import Final, final
 
 TOP_HEAD: Final = "⊤"
+# A scheme is a ground term with this head around a type whose quantified variables are the leaves ∀0, ∀1, …
+SCHEME_HEAD: Final = "∀"
 # Variables of an answer are moved by this much before they meet those of an item, which are numbered from 0.
 APART: Final = 1 << 20
 
@@ -37,7 +39,7 @@ class Term:
 class Terms:
     """The table in which terms are shared. A fork sees the terms made before it and keeps its own to itself."""
 
-    __slots__ = ("_canonical", "_cons", "_vars", "top")
+    __slots__ = ("_canonical", "_cons", "_opened", "_vars", "top")
 
     def __init__(self, base: Terms | None = None) -> None:
         if base is None:
@@ -46,6 +48,7 @@ class Terms:
         else:
             self._cons = dict(base._cons)
             self._vars = dict(base._vars)
+        self._opened: dict[Term, Term] = {}
         self._canonical: dict[Term, tuple[Term, int]] = {}
         self.top: Final = self.con(TOP_HEAD)
 
@@ -143,6 +146,38 @@ class Terms:
             names: dict[int, int] = {}
             renamed = self.rename(term, names)
             found = self._canonical[term] = (renamed, len(names))
+        return found
+
+    def generalise(self, term: Term, fixed: frozenset[int] = frozenset()) -> Term:
+        """The scheme that quantifies a type's variables but the `fixed` ones; the type itself if there are none."""
+        names: dict[int, int] = {}
+
+        def quantified(index: int) -> Term:
+            if index in fixed:
+                return self.var(index)
+            return self.con(f"{SCHEME_HEAD}{names.setdefault(index, len(names))}")
+
+        body = term if term.ground else self._mapped(term, quantified)
+        return self.con(SCHEME_HEAD, (body,)) if names else term
+
+    def open(self, scheme: Term) -> Term:
+        """A fresh instance of a scheme: its quantified variables are numbered from 0."""
+        found = self._opened.get(scheme)
+        if found is None:
+            done: dict[Term, Term] = {}
+            stack = [scheme.args[0]]
+            while stack:
+                current = stack[-1]
+                if current in done:
+                    stack.pop()
+                elif current.head.startswith(SCHEME_HEAD) and not current.args:
+                    done[stack.pop()] = self.var(int(current.head[len(SCHEME_HEAD) :]))
+                else:
+                    pending = [arg for arg in current.args if arg not in done]
+                    stack += pending
+                    if not pending:
+                        done[stack.pop()] = self.con(current.head, tuple([done[arg] for arg in current.args]))
+            found = self._opened[scheme] = done[scheme.args[0]]
         return found
 
     def shift(self, term: Term, by: int) -> Term:
