@@ -100,7 +100,9 @@ class Oracle:
 def _type(arena: Arena, text: str, what: str) -> Term:
     holes: dict[str, Term] = {}
     try:
-        return arena.machine.syntax.read(text, hole=lambda name: holes.setdefault(name, arena.terms.var(len(holes))))
+        return arena.machine.syntax.read(
+            text, terms=arena.terms, hole=lambda name: holes.setdefault(name, arena.terms.var(len(holes)))
+        )
     except TypeReadError as error:
         hint = f" ({error.hint})" if error.hint else ""
         raise TypeTextError(f"{what}: {error.message}{hint}") from error
