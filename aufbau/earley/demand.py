@@ -114,13 +114,20 @@ def may_grow(arena: Arena, sieve: Filter, term: Term) -> bool:
 def _search(arena: Arena, sieve: Filter, term: Term) -> bool:
     seen = {(sieve.at, term)}
     queue = [(sieve.at, term)]
+    # Types may grow for ever (int, int list, int list list, …). What lies deeper than a demand can see becomes holes,
+    # which keeps the search finite and only weakens it.
+    deepest = 2 + max(term.depth, sieve.demand.depth if sieve.demand is not None else 1)
     for nonterminal, current in queue:
         if nonterminal == sieve.anchor and _meets(arena, sieve, current):
             return True
         for production, at in arena.machine.upward[nonterminal]:
             grown = _grow(arena, production, at, current)
-            if grown is not None and (production.nonterminal, grown) not in seen:
-                if len(seen) >= arena.limits.filter_steps or grown.depth > arena.limits.demand_depth:
+            if grown is None:
+                continue
+            if grown.depth > deepest:
+                grown = arena.terms.canonical(arena.terms.cut(grown, deepest, [2 * APART]))[0]
+            if (production.nonterminal, grown) not in seen:
+                if len(seen) >= arena.limits.filter_steps:
                     return True
                 seen.add((production.nonterminal, grown))
                 queue.append((production.nonterminal, grown))

@@ -41,7 +41,7 @@ class Hypothesis:
         self.items: Final = items
         self.state: Final = state  # of the automaton, after the bytes of the unfinished lexeme
         self.start: Final = start  # byte offset at which that lexeme begins
-        self.gap: Final = gap  # whether the lexeme before was an ignorable one
+        self.gap: Final = gap  # whether an ignore-once lexeme was read since the last real one
         self.obligations: Final = obligations
         # The lexeme's bytes as a chain, so that a lexeme of n bytes costs O(n) and not O(n²).
         self._before: Final = before
@@ -82,7 +82,7 @@ class Reader:
         self.root: Final = root
 
     def finished(self, hypothesis: Hypothesis) -> list[tuple[ItemSet, bool]]:
-        """The sets after the lexeme, if it ends here, each with whether the lexeme was an ignorable one."""
+        """The sets after the lexeme, if it ends here, each with its `gap`."""
         known = hypothesis.known()
         return known if known is not None else hypothesis.remember(self._finish(hypothesis))
 
@@ -91,7 +91,7 @@ class Reader:
         accepted = machine.automaton.accepts[hypothesis.state]
         found: list[tuple[ItemSet, bool]] = []
         if accepted & self.ignorable(hypothesis.gap):
-            found.append((items, True))
+            found.append((items, hypothesis.gap or bool(accepted & machine.ignore_once_mask)))
         if accepted & items.mask:
             text = hypothesis.text.decode()
             lexeme = Lexeme(text, hypothesis.start, hypothesis.start + hypothesis.length)
@@ -103,7 +103,7 @@ class Reader:
         return found
 
     def ignorable(self, gap: bool) -> int:
-        """Terminals that may be read and left out here; `gap` says whether one was just read."""
+        """Terminals that may be read and left out here; `gap` says whether an ignore-once one was read."""
         machine = self.parser.machine
         return machine.ignore_mask & ~machine.ignore_once_mask if gap else machine.ignore_mask
 

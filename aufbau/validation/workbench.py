@@ -1,0 +1,152 @@
+"""Carries out one task of a run: judges a program, its twin and its mutants, and asks the compiler where needed."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from aufbau.errors import LimitError
+from aufbau.grammar.grammar import Grammar
+from aufbau.oracle import Oracle
+from aufbau.validation.compilers import Compiler, Outcome, find_compiler
+from aufbau.validation.corpora import Language, Program, ProgramSet
+from aufbau.validation.generate import Generator
+from aufbau.validation.mutate import Mutator
+from aufbau.validation.prefixes import OutOfTime, judge, time_limit
+from aufbau.validation.records import Record
+
+_AROUND = 24  # bytes shown on each side of the place where a text was lost
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settings:
+    """What every task of a run has in common."""
+
+    language: Language
+    grammar: str  # a shipped name or a path
+    seconds: float = 120.0  # time limit of one judgement
+    seed: int = 0
+    length: int = 60  # lexemes after which generated programs start to close
+    mutants: int = 2  # of each generated program
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Task:
+    """A unit of work: a program to judge, or the number of one to generate."""
+
+    origin: ProgramSet
+    index: int
+    program: Program | None = None
+
+    @property
+    def key(self) -> str:
+        """Names the task within a run."""
+        return f"{self.origin}/{self.index}"
+
+
+class Workbench:
+    """The compiled grammar and the tools of one process."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._oracle = Oracle(Grammar.load(settings.grammar))
+
+    @cached_property
+    def _compiler(self) -> Compiler:
+        return find_compiler(self._settings.language)
+
+    @cached_property
+    def _mutator(self) -> Mutator:
+        return Mutator(self._oracle)
+
+    def carry_out(self, task: Task) -> list[Record]:
+        """The records of a task."""
+        if task.origin is ProgramSet.GENERATED:
+            return self._generated(task)
+        assert task.program is not None, "only generated programs come without a text"
+        if task.origin is ProgramSet.MUTATED:
+            return self._mutants(task.program, 1)
+        return [self.judged(task.program)]
+
+    def _generated(self, task: Task) -> list[Record]:
+        seed = f"{self._settings.seed}/{task.index}"
+        try:
+            with time_limit(self._settings.seconds):
+                text = Generator(self._oracle, seed=seed, length=self._settings.length).sample()
+        except (LimitError, OutOfTime):
+            text = None
+        if text is None:
+            return []  # no draft came to an end; the report says how many tasks gave no program
+        program = Program(origin=task.origin, index=task.index, name=f"seed {seed}", text=text)
+        return [self.judged(program), *self._mutants(program, self._settings.mutants)]
+
+    def _mutants(self, program: Program, count: int) -> list[Record]:
+        try:
+            with time_limit(self._settings.seconds):
+                found = self._mutator.mutants(program.text, count=count, seed=f"{self._settings.seed}/{program.name}")
+        except (LimitError, OutOfTime):
+            return []
+        return [
+            self.judged(
+                Program(origin=program.origin, index=program.index, name=program.name, text=mutant.text),
+                variant=mutant.mutation.value,
+            )
+            for mutant in found
+        ]
+
+    def judged(self, program: Program, variant: str = "") -> Record:
+        """The record of one program; the compiler is asked when its word is not on record."""
+        text, seconds = program.text, self._settings.seconds
+        accepted, diagnostic, message = program.accepted, program.diagnostic, program.message
+        if accepted is None:
+            word = self._compiler.compile(text)
+            accepted = None if word.outcome is Outcome.UNKNOWN else word.outcome is Outcome.ACCEPTED
+            diagnostic, message = word.offset, word.message
+        semantic = judge(self._oracle, text, seconds=seconds)
+        twin = judge(self._oracle.syntactic(), text, every_byte=False, seconds=seconds)
+        return Record(
+            origin=program.origin.value,
+            index=program.index,
+            variant=variant,
+            name=program.name,
+            size=len(text),
+            accepted=accepted,
+            diagnostic=diagnostic,
+            message=message,
+            verdict=None if semantic.verdict is None else semantic.verdict.value,
+            lost_at=semantic.lost_at,
+            twin=None if twin.verdict is None else twin.verdict.value,
+            twin_lost_at=twin.lost_at,
+            seconds=round(semantic.seconds, 6),
+            failure=semantic.failure or twin.failure or ("" if accepted is not None else f"compiler: {message}"),
+            features=program.features,
+            context=_around(text, semantic.lost_at),
+            text=text.decode(errors="replace") if variant or program.origin in _OURS else "",
+        )
+
+
+_OURS = (ProgramSet.GENERATED, ProgramSet.MUTATED, ProgramSet.RECURSION)
+
+
+def _around(text: bytes, place: int | None) -> str:
+    """The text about a place, which ¦ marks."""
+    if place is None:
+        return ""
+    left, right = text[max(place - _AROUND, 0) : place], text[place : place + _AROUND]
+    return f"{left.decode(errors='replace')}¦{right.decode(errors='replace')}"
+
+
+@lru_cache(maxsize=1)
+def _workbench(settings: Settings) -> Workbench:
+    return Workbench(settings)
+
+
+def ignore_interrupts() -> None:
+    """For worker processes: the parent alone answers to ctrl-C, and lets its workers end."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def carry_out(settings: Settings, task: Task) -> list[Record]:
+    """Carry out a task in whatever process this is, on the workbench that it keeps."""
+    return _workbench(settings).carry_out(task)
