@@ -6,17 +6,14 @@ lexeme, so each is done once and looked up afterwards. An arena dies with its pr
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
-from aufbau.earley.chart import Filter, Slots
+from aufbau.earley.chart import Filter, Prediction, Slots
 from aufbau.earley.machine import Machine, Production
 from aufbau.limits import Limits
 from aufbau.typesystem.context import Effects
 from aufbau.typesystem.terms import APART, Term, Terms
 from aufbau.typesystem.unify import Substitution
-
-if TYPE_CHECKING:
-    from aufbau.earley.demand import Prediction
 
 _FAILED: Final[Slots] = ()
 

@@ -139,3 +139,17 @@ class ItemSet:
         self.mask: Final = mask
         self.total: Final = total  # items of this set and all before it
         self.viable: bool | None = None  # whether any lexeme can follow; None: not yet asked
+
+
+@final
+class Prediction:
+    """A production that can meet a call's demand, with its slots and, for a first child, what is asked of it."""
+
+    __slots__ = ("demand", "holes", "production", "sieve", "slots")
+
+    def __init__(self, production: Production, slots: Slots) -> None:
+        self.production: Final = production
+        self.slots: Final = slots
+        self.demand: Term | None = None
+        self.sieve: Filter | None = None
+        self.holes = 0

@@ -8,10 +8,8 @@ met. Both only weaken demands, so pruning stays safe, and the full demand is uni
 
 from __future__ import annotations
 
-from typing import Final, final
-
 from aufbau.earley.arena import Arena
-from aufbau.earley.chart import Filter, Record, Slots
+from aufbau.earley.chart import Filter, Prediction, Record, Slots
 from aufbau.earley.machine import NO_SLOT, RESULT, Position, Production
 from aufbau.typesystem.terms import APART, Term
 from aufbau.typesystem.unify import Substitution, matches
@@ -34,20 +32,6 @@ def child_demand(arena: Arena, record: Record, slots: Slots, position: Position)
     if term.ground:
         return term, None
     return term, _passed(arena, record, position)
-
-
-@final
-class Prediction:
-    """A production that can meet a call's demand, with its slots and, for a first child, what is asked of it."""
-
-    __slots__ = ("demand", "holes", "production", "sieve", "slots")
-
-    def __init__(self, production: Production, slots: Slots) -> None:
-        self.production: Final = production
-        self.slots: Final = slots
-        self.demand: Term | None = None
-        self.sieve: Filter | None = None
-        self.holes = 0
 
 
 def predictions(arena: Arena, record: Record) -> tuple[Prediction, ...]:

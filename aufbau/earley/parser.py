@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Final, final
 
 from aufbau.earley.arena import Arena
-from aufbau.earley.chart import Answer, Filter, Item, ItemSet, Lexeme, Record, Slots, Waiter
-from aufbau.earley.demand import Prediction, admits, child_demand, predictions
+from aufbau.earley.chart import Answer, Filter, Item, ItemSet, Lexeme, Prediction, Record, Slots, Waiter
+from aufbau.earley.demand import admits, child_demand, predictions
 from aufbau.earley.machine import NO_SLOT, RESULT, Binding, Lookup, Position, Production
 from aufbau.errors import LimitError
 from aufbau.typesystem.context import Context, Effect
