@@ -1,0 +1,80 @@
+"""Typed tools: functions whose hints become types, registries of them, and the four built-in ones."""
+
+from registry.corpus import Corpus, Docs, Document, Hit, default_corpus
+from registry.errors import (
+    ArgumentError,
+    CorpusError,
+    DuplicateToolError,
+    MismatchError,
+    ModelRetry,
+    RegistryError,
+    ResultError,
+    SignatureError,
+    ToolExecutionError,
+    ToolTimeoutError,
+    UnknownToolError,
+    UnknownTypeError,
+)
+from registry.fourtools import builtin
+from registry.hints import type_from_hint
+from registry.registry import Registry
+from registry.signature import Parameter
+from registry.tool import Tool, tool
+from registry.types import (
+    BOOL,
+    DATE,
+    FLOAT,
+    INT,
+    STRING,
+    DateType,
+    EnumType,
+    Field,
+    Handle,
+    HandleType,
+    ListType,
+    OptionalType,
+    RecordType,
+    ScalarType,
+    ToolType,
+)
+
+__all__ = [
+    "BOOL",
+    "DATE",
+    "FLOAT",
+    "INT",
+    "STRING",
+    "ArgumentError",
+    "Corpus",
+    "CorpusError",
+    "DateType",
+    "Docs",
+    "Document",
+    "DuplicateToolError",
+    "EnumType",
+    "Field",
+    "Handle",
+    "HandleType",
+    "Hit",
+    "ListType",
+    "MismatchError",
+    "ModelRetry",
+    "OptionalType",
+    "Parameter",
+    "RecordType",
+    "Registry",
+    "RegistryError",
+    "ResultError",
+    "ScalarType",
+    "SignatureError",
+    "Tool",
+    "ToolExecutionError",
+    "ToolTimeoutError",
+    "ToolType",
+    "UnknownToolError",
+    "UnknownTypeError",
+    "builtin",
+    "default_corpus",
+    "tool",
+    "type_from_hint",
+]
