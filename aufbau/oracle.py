@@ -70,6 +70,7 @@ class Oracle:
         gamma = Context.empty()
         for key, bound in machine.given:
             gamma = gamma.bind(key, bound)
+        gamma = gamma.open_scope()
         for key, text in (ambient or {}).items():
             gamma = gamma.bind_ambient(key, _ground_type(arena, text, f"the ambient key {key!r}"))
         for key, text in (context or {}).items():
@@ -285,7 +286,7 @@ class Prefix:
         gamma = self._start.context
         for answer in self._complete()[:1]:
             gamma = gamma.apply(answer.effect)
-        return {name: self._render(bound) for name, bound in gamma.names()}
+        return {name: self._render(bound) for name, bound in gamma.names() if name[0] != "\0"}
 
     def _render(self, term: Term) -> str:
         return self._start.reader.parser.machine.syntax.render(term)

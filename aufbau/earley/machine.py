@@ -23,11 +23,12 @@ NO_SLOT: Final = -1
 class Lookup:
     """Γ(x) or Γ('key'), unified with a slot once the name is known."""
 
-    __slots__ = ("ambient", "name", "name_slot", "premise", "slot")
+    __slots__ = ("ambient", "name", "prefix", "premise", "slot")
 
-    def __init__(self, *, ambient: bool, name: str, slot: int, premise: Premise | None) -> None:
+    def __init__(self, *, ambient: bool, name: str, prefix: str, slot: int, premise: Premise | None) -> None:
         self.ambient: Final = ambient
         self.name: Final = name  # the key, or the binding
+        self.prefix: Final = prefix  # of the name space
         self.slot: Final = slot
         self.premise: Final = premise  # None: it is the conclusion
 
@@ -36,11 +37,14 @@ class Lookup:
 class Binding:
     """An entry that extends Γ: a name read from a slot, or an ambient key, with the slot of its type."""
 
-    __slots__ = ("ambient", "generalises", "key", "name_slot", "type_slot")
+    __slots__ = ("ambient", "generalises", "key", "name_slot", "prefix", "type_slot")
 
-    def __init__(self, *, ambient: bool, key: str, name_slot: int, type_slot: int, generalises: bool) -> None:
+    def __init__(
+        self, *, ambient: bool, key: str, prefix: str, name_slot: int, type_slot: int, generalises: bool
+    ) -> None:
         self.ambient: Final = ambient
         self.key: Final = key
+        self.prefix: Final = prefix  # of the name space
         self.name_slot: Final = name_slot
         self.type_slot: Final = type_slot
         self.generalises: Final = generalises  # written with ∀
@@ -54,10 +58,15 @@ class Position:
         "binding",
         "extensions",
         "fresh",
+        "fresh_inside",
+        "fresh_prefix",
+        "initial",
         "lookups",
         "mask",
         "member",
+        "member_prefix",
         "nonterminal",
+        "opens",
         "premises",
         "recursive",
         "shape",
@@ -77,6 +86,11 @@ class Position:
         self.shape: Final = shape  # the slot's template, variables renumbered
         self.member = False  # x ∈ Γ
         self.fresh = False  # x ∉ Γ
+        self.fresh_inside = False  # x ∉ Γ[]: only the innermost scope is asked
+        self.member_prefix = ""  # of the name spaces
+        self.fresh_prefix = ""
+        self.initial = False  # Γ₀ ⊢ …: what left siblings exported is not in scope
+        self.opens = False  # Γ[] ⊢ …: the child has a scope of its own
         self.lookups: list[Lookup] = []
         self.extensions: list[Binding] = []
         self.premises: list[Premise] = []  # for explanations
@@ -94,6 +108,7 @@ class Production:
         "effects",
         "entry_lookups",
         "index",
+        "keeps",
         "label",
         "name",
         "nonterminal",
@@ -122,6 +137,7 @@ class Production:
         self.entry_lookups: list[Lookup] = []  # ambient look-ups, done at prediction
         self.effects: list[Binding] = []
         self.composes = label is None  # a node without a rule exports what its children export
+        self.keeps = self.composes  # … and so does one whose conclusion says Γ'
         self.sensitive = False  # reads or extends Γ, itself or below
 
 

@@ -153,13 +153,20 @@ class Parser:
         self, item: Item, position: Position, state: _State, text: str, observer: Observer | None
     ) -> _State | None:
         """What Γ says of a lexeme: membership, freshness, look-ups."""
-        bound = self.gamma(item, state).lookup(text)
-        if (position.member and bound is None) or (position.fresh and bound is not None):
+        gamma = self.gamma(item, state)
+        if position.fresh:
+            name = position.fresh_prefix + text
+            bound = gamma.lookup(name)
+            if bound is not None and (not position.fresh_inside or gamma.in_scope(name)):
+                if observer is not None:
+                    observer(Failure(item.production, item.dot, item, None, bound))
+                return None
+        if position.member and gamma.lookup(position.member_prefix + text) is None:
             if observer is not None:
-                observer(Failure(item.production, item.dot, item, None, bound))
+                observer(Failure(item.production, item.dot, item, None, None))
             return None
         for lookup in position.lookups:
-            known = self.gamma(item, state).lookup(text)
+            known = self.gamma(item, state).lookup(lookup.prefix + text)
             looked = None if known is None else self.look(item, state, lookup, known)
             if looked is None:
                 if observer is not None:
@@ -215,7 +222,7 @@ class Parser:
         """What a finished item tells those who wait."""
         record, production = item.record, item.production
         slots, holes = item.slots, item.record.holes
-        effect = item.effect if production.composes else None
+        effect = item.effect if production.keeps else None
         for binding in production.effects:
             bound = self._bound(item, binding, slots[holes + binding.type_slot])
             effect = self.arena.effects.add(effect, binding_name(binding, slots, holes), binding.ambient, bound)
@@ -241,7 +248,9 @@ class Parser:
 
     def extended(self, item: Item, position: Position) -> Context:
         """Γ for the child at the dot: the item's own with the premise's extensions."""
-        gamma = self.context(item)
+        gamma = self.gamma(item, (item.slots, None)) if position.initial else self.context(item)
+        if position.opens:
+            gamma = gamma.open_scope()
         if not position.extensions:
             return gamma
         holes = item.record.holes
@@ -258,7 +267,7 @@ def _closed(effect: Effect | None) -> bool:
 
 def binding_name(binding: Binding, slots: Slots, holes: int) -> str:
     """The name that a binding adds to Γ."""
-    return binding.key if binding.ambient else slots[holes + binding.name_slot].head
+    return binding.key if binding.ambient else binding.prefix + slots[holes + binding.name_slot].head
 
 
 _RecordKey = tuple[int, Context | None, Term | None, Filter | None]
@@ -427,7 +436,7 @@ class _SetBuilder:
             position = production.positions[0]
             if position.nonterminal < 0:
                 self._expect(item, position)
-            elif plain and not position.extensions:
+            elif plain and not position.extensions and not position.opens:
                 gamma = record.context if parser.machine.sensitive[position.nonterminal] else None
                 self._pending.append((Waiter(item, None), position.nonterminal, gamma, prediction))
             else:

@@ -5,7 +5,16 @@ from __future__ import annotations
 from aufbau.earley.machine import RESULT, Machine, Production
 from aufbau.errors import GrammarError, Span
 from aufbau.grammar.analysis import near, nullable, reachable
-from aufbau.grammar.model import Given, GrammarModel, Judgement, Rule, Symbol, SymbolKind
+from aufbau.grammar.model import (
+    Given,
+    GrammarModel,
+    Judgement,
+    Rule,
+    Symbol,
+    SymbolKind,
+    space_prefix,
+    split_name,
+)
 from aufbau.grammar.production import ProductionBuilder, TokenChild
 from aufbau.lexer.automaton import LexerAutomaton, TerminalSpec, build
 from aufbau.regex.errors import RegexError
@@ -19,6 +28,13 @@ from aufbau.typesystem.terms import Term, Terms
 def compile_grammar(model: GrammarModel, start: str) -> Machine:
     """Compile the part of a grammar that is reachable from `start`. Raises `GrammarError`."""
     return _Compiler(model, start).machine()
+
+
+def spaces(model: GrammarModel) -> frozenset[str]:
+    """The name spaces that rules use."""
+    from aufbau.grammar.production import names_used
+
+    return frozenset(split_name(name)[0] for rule in model.rules for name in names_used(rule))
 
 
 def check_rules(model: GrammarModel) -> None:
@@ -106,13 +122,16 @@ class _Compiler:
             ignore_mask=self._ignore_mask(once=None),
             ignore_once_mask=self._ignore_mask(once=True),
         )
-        machine.given = tuple((given.name, self._given(given, machine)) for given in self.model.given)
+        machine.given = tuple(self._given(given, machine) for given in self.model.given)
         self._corners(machine)
         self._observers(machine)
         return machine
 
-    def _given(self, given: Given, machine: Machine) -> Term:
-        """The type, or the scheme, of a name that is in scope from the start."""
+    def _given(self, given: Given, machine: Machine) -> tuple[str, Term]:
+        """A name that is in scope from the start, as Γ keeps it, with its type or scheme."""
+        space, name = split_name(given.name)
+        if space not in spaces(self.model):
+            space, name = "", given.name
         holes: dict[str, Term] = {}
         try:
             bound = self.syntax.read(
@@ -124,14 +143,14 @@ class _Compiler:
             raise GrammarError(
                 f"in the type of {given.name}: {error.message}", given.type.at(error.offset), error.hint
             ) from error
-        spelled = machine.automaton.classify(given.name.encode())
+        spelled = machine.automaton.classify(name.encode())
         if machine.name_mask and not spelled & machine.name_mask:
             raise GrammarError(
                 f"no terminal for names spells {given.name}, so nothing can refer to it",
                 given.span,
                 "a reserved word can't be a name in scope",
             )
-        return self.terms.generalise(bound)
+        return space_prefix(space) + name, self.terms.generalise(bound)
 
     # Terminals
 

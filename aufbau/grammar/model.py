@@ -74,6 +74,17 @@ class TypeText:
         return self.text == "⊤"
 
 
+def split_name(name: str) -> tuple[str, str]:
+    """The name space (none: "") and the binding of `x` or `space.x`."""
+    space, _, binding = name.rpartition(".")
+    return space, binding
+
+
+def space_prefix(space: str) -> str:
+    """What stands before a name's text in Γ; no lexeme begins with it, so name spaces can't meet."""
+    return f"\0{space}\0" if space else ""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Extension:
     """`[x:τ]` (a program name) or `['key':τ]` (an ambient key); `[x:∀τ]` generalises τ."""
@@ -87,10 +98,11 @@ class Extension:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Membership:
-    """`x ∈ Γ`, or `x ∉ Γ` when `fresh`."""
+    """`x ∈ Γ`, or `x ∉ Γ` when `fresh`; `x ∉ Γ[]` asks the innermost scope only."""
 
     name: str
     fresh: bool
+    innermost: bool = False
     span: Span = field(default=Span(), compare=False)
 
 
@@ -104,11 +116,13 @@ class AmbientMembership:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Judgement:
-    """`Γ[x:τ]… ⊢ child : type`."""
+    """`Γ[x:τ]… ⊢ child : type`; `Γ[] ⊢ …` opens a scope; `Γ₀ ⊢ …` leaves out what left siblings exported."""
 
     child: str
     type: TypeText
     extensions: tuple[Extension, ...] = ()
+    opens: bool = False
+    initial: bool = False
     span: Span = field(default=Span(), compare=False)
 
 
@@ -126,10 +140,11 @@ Premise = Membership | AmbientMembership | Judgement | Equality
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Conclusion:
-    """A type, or `Γ → Γ[x:τ]… ⊢ type` when `effects` is not empty."""
+    """A type, or `Γ → Γ[x:τ]… ⊢ type` when `effects` is not empty; `Γ → Γ'… ⊢ type` keeps the children's effects."""
 
     type: TypeText
     effects: tuple[Extension, ...] = ()
+    keeps: bool = False
     span: Span = field(default=Span(), compare=False)
 
 

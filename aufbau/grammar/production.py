@@ -22,8 +22,10 @@ from aufbau.grammar.model import (
     Symbol,
     SymbolKind,
     TypeText,
+    space_prefix,
+    split_name,
 )
-from aufbau.typesystem.syntax import TypeReadError, TypeSyntax, type_production
+from aufbau.typesystem.syntax import LOOKUP, TypeReadError, TypeSyntax, type_production
 from aufbau.typesystem.terms import Term, Terms
 from aufbau.typesystem.unify import Substitution
 
@@ -47,6 +49,21 @@ def _type_texts(rule: Rule) -> Iterator[TypeText]:
             yield premise.right
     yield rule.conclusion.type
     yield from (extension.type for extension in rule.conclusion.effects)
+
+
+def names_used(rule: Rule) -> Iterator[str]:
+    """The names, as written, under which a rule asks or extends Γ."""
+    extensions: list[Extension] = list(rule.conclusion.effects)
+    for premise in rule.premises:
+        if isinstance(premise, Membership):
+            yield premise.name
+        elif isinstance(premise, Judgement):
+            extensions += premise.extensions
+    yield from (extension.name for extension in extensions if not extension.ambient)
+    for text in _type_texts(rule):
+        for match in LOOKUP.finditer(text.text):
+            if match[1][0] not in "'\"":
+                yield match[1]
 
 
 def ambient_reads(rule: Rule) -> Iterator[tuple[str, Span]]:
@@ -207,7 +224,8 @@ class ProductionBuilder:
         return i
 
     def _name(self, rule: Rule, name: str, span: Span) -> int:
-        """The position of a binding whose text is used as a name."""
+        """The position of a binding whose text is used as a name, `x` or `space.x`."""
+        name = split_name(name)[1]
         i = self._position(rule, name, span)
         if not isinstance(self.children[i], TokenChild):
             raise GrammarError(
@@ -275,8 +293,8 @@ class ProductionBuilder:
             return slots.setdefault(solved, len(slots))
 
         slot(self.result)
-        named = {e.name for _, e, _ in self.extensions if not e.ambient}
-        named |= {e.name for e, _ in self.effects if not e.ambient}
+        named = {split_name(e.name)[1] for _, e, _ in self.extensions if not e.ambient}
+        named |= {split_name(e.name)[1] for e, _ in self.effects if not e.ambient}
         child_slots = []
         for i in range(len(self.children)):
             term, symbol = self.evidence[i], self.alternative.symbols[i]
@@ -287,7 +305,10 @@ class ProductionBuilder:
                 or symbol.value in self.fragment
             )
             child_slots.append(slot(term) if typed and term is not None else NO_SLOT)
-        lookups = [(at, Lookup(ambient=a, name=n, slot=slot(t), premise=p)) for at, a, n, t, p in self.lookups]
+        lookups = [
+            (at, Lookup(ambient=a, name=n, prefix=_prefix(n, a), slot=slot(t), premise=p))
+            for at, a, n, t, p in self.lookups
+        ]
         extensions = [(i, self._binding(e, slot(t), child_slots)) for i, e, t in self.extensions]
         effects = [self._binding(e, slot(t), child_slots) for e, t in self.effects]
         template = tuple(slots)
@@ -300,6 +321,7 @@ class ProductionBuilder:
             template=template,
         )
         production.composes = self.rule is None
+        production.keeps = self.rule is None or self.rule.conclusion.keeps
         production.effects = effects
         for at, found in lookups:
             (production.entry_lookups if at < 0 else production.positions[at].lookups).append(found)
@@ -309,10 +331,11 @@ class ProductionBuilder:
         return production
 
     def _binding(self, extension: Extension, type_slot: int, child_slots: list[int]) -> Binding:
-        name_slot = NO_SLOT if extension.ambient else child_slots[self.where[extension.name]]
+        name_slot = NO_SLOT if extension.ambient else child_slots[self.where[split_name(extension.name)[1]]]
         return Binding(
             ambient=extension.ambient,
             key=extension.name,
+            prefix=_prefix(extension.name, extension.ambient),
             name_slot=name_slot,
             type_slot=type_slot,
             generalises=extension.generalises,
@@ -337,11 +360,20 @@ class ProductionBuilder:
             if isinstance(premise, AmbientMembership):
                 production.conditions.append(premise.key)
             elif isinstance(premise, Membership):
-                position = production.positions[self.where[premise.name]]
+                space, binding = split_name(premise.name)
+                position = production.positions[self.where[binding]]
                 position.premises.append(premise)
                 if premise.fresh:
-                    position.fresh = True
+                    position.fresh, position.fresh_inside = True, premise.innermost
+                    position.fresh_prefix = space_prefix(space)
                 else:
-                    position.member = True
+                    position.member, position.member_prefix = True, space_prefix(space)
             elif isinstance(premise, Judgement):
-                production.positions[self.where[premise.child]].premises.append(premise)
+                position = production.positions[self.where[premise.child]]
+                position.premises.append(premise)
+                position.opens = position.opens or premise.opens
+                position.initial = position.initial or premise.initial
+
+
+def _prefix(name: str, ambient: bool) -> str:
+    return "" if ambient else space_prefix(split_name(name)[0])

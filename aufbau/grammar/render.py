@@ -81,11 +81,13 @@ def _rule(rule: Rule) -> str:
 def render_premise(premise: Premise) -> str:
     """A premise in the notation of `.auf`."""
     if isinstance(premise, Membership):
-        return f"{premise.name} {'∉' if premise.fresh else '∈'} Γ"
+        return f"{premise.name} {'∉' if premise.fresh else '∈'} Γ{'[]' if premise.innermost else ''}"
     if isinstance(premise, AmbientMembership):
         return f"'{premise.key}' ∈ Γ"
     if isinstance(premise, Judgement):
-        return f"Γ{_extensions(premise.extensions)} ⊢ {premise.child} : {premise.type.text}"
+        scope = "[]" if premise.opens else ""
+        initial = "₀" if premise.initial else ""
+        return f"Γ{initial}{scope}{_extensions(premise.extensions)} ⊢ {premise.child} : {premise.type.text}"
     return f"{premise.left.text} = {premise.right.text}"
 
 
@@ -101,6 +103,7 @@ def _key(extension: Extension) -> str:
 
 
 def _conclusion(conclusion: Conclusion) -> str:
-    if conclusion.effects:
-        return f"Γ → Γ{_extensions(conclusion.effects)} ⊢ {conclusion.type.text}"
+    if conclusion.effects or conclusion.keeps:
+        kept = "'" if conclusion.keeps else ""
+        return f"Γ → Γ{kept}{_extensions(conclusion.effects)} ⊢ {conclusion.type.text}"
     return conclusion.type.text

@@ -22,11 +22,16 @@ from aufbau.grammar.model import (
 DASHES = re.compile(r"\s*-{3,}")
 _RULE_LINE = re.compile(r"\s*-{3,}\s*\(\s*([^\s()]+)\s*\)\s*$")
 _GAMMA = re.compile(r"(?:Γ|Gamma)(?!\w)")
+_JUDGED = re.compile(r"(?:Γ|Gamma)(?P<initial>₀|0)?(?!\w)")
 _TURNSTILE = re.compile(r"⊢|\|-")
-_MEMBER = re.compile(r"(?P<what>'[^']+'|\"[^\"]+\"|\S+?)\s*(?P<how>∈|∉|(?<=\s)(?:not\s*in|in)(?=\s))\s*(?:Γ|Gamma)$")
+_MEMBER = re.compile(
+    r"(?P<what>'[^']+'|\"[^\"]+\"|\S+?)\s*(?P<how>∈|∉|(?<=\s)(?:not\s*in|in)(?=\s))\s*(?:Γ|Gamma)(?P<inner>\s*\[\s*\])?$"
+)
+_SCOPE = re.compile(r"\s*\[\s*\]")
 _EQUALS = re.compile(r"(?<![=<>!:])=(?![=>])")
 _ARROW = re.compile(r"\s*(?:→|->)\s*")
 _FORALL = re.compile(r"∀|forall(?!\w)")
+_KEPT = re.compile(r"['′]")
 _OPEN, _CLOSE = "([{", ")]}"
 
 
@@ -136,7 +141,7 @@ def _premises(piece: _Piece) -> list[Premise]:
 def _opens_premise(text: str) -> bool:
     if _MEMBER.match(text) or _top_level(_EQUALS, text) is not None:
         return True
-    return bool(_GAMMA.match(text)) and _TURNSTILE.search(text) is not None
+    return bool(_JUDGED.match(text)) and _TURNSTILE.search(text) is not None
 
 
 def _top_level(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
@@ -161,9 +166,14 @@ def _premise(piece: _Piece) -> Premise:
                     "an ambient key can't be fresh", piece.span, "write 'key' ∈ Γ, or x ∉ Γ for a bound name"
                 )
             return AmbientMembership(key=what[1:-1], span=piece.span)
-        return Membership(name=what, fresh=fresh, span=piece.span)
-    if _GAMMA.match(text) and _TURNSTILE.search(text):
-        return _judgement(piece)
+        if member["inner"] and not fresh:
+            raise GrammarError(
+                "only freshness can ask the innermost scope", piece.span, "write x ∉ Γ[], or x ∈ Γ for any scope"
+            )
+        return Membership(name=what, fresh=fresh, innermost=member["inner"] is not None, span=piece.span)
+    judged = _JUDGED.match(text)
+    if judged is not None and _TURNSTILE.search(text):
+        return _judgement(piece, judged)
     equals = _top_level(_EQUALS, text)
     if equals is not None:
         left, right = piece.slice(0, equals.start()), piece.slice(equals.end())
@@ -175,8 +185,10 @@ def _premise(piece: _Piece) -> Premise:
     )
 
 
-def _judgement(piece: _Piece) -> Judgement:
-    extensions, at = _extensions(piece, _GAMMA.match(piece.text).end())  # type: ignore[union-attr]
+def _judgement(piece: _Piece, judged: re.Match[str]) -> Judgement:
+    start = judged.end()
+    scope = _SCOPE.match(piece.text, start)
+    extensions, at = _extensions(piece, scope.end() if scope else start)
     turnstile = _TURNSTILE.match(piece.text, at)
     if turnstile is None:
         raise GrammarError("expected ⊢ after Γ", piece.slice(at).span, "write  Γ ⊢ e : τ  (or  Gamma |- e : t)")
@@ -184,7 +196,14 @@ def _judgement(piece: _Piece) -> Judgement:
     if not colon:
         raise GrammarError("a judgement without a type", piece.span, "write  Γ ⊢ e : τ  (⊤ when e is only checked)")
     after = turnstile.end() + len(child) + 1
-    return Judgement(child=child.strip(), type=_type(piece.slice(after)), extensions=extensions, span=piece.span)
+    return Judgement(
+        child=child.strip(),
+        type=_type(piece.slice(after)),
+        extensions=extensions,
+        opens=scope is not None,
+        initial=judged["initial"] is not None,
+        span=piece.span,
+    )
 
 
 def _extensions(piece: _Piece, at: int) -> tuple[tuple[Extension, ...], int]:
@@ -237,10 +256,12 @@ def _conclusion(piece: _Piece) -> Conclusion:
         arrow = _ARROW.match(piece.text, gamma.end())
         target = _GAMMA.match(piece.text, arrow.end()) if arrow else None
         if target is not None:
-            effects, at = _extensions(piece, target.end())
+            kept = _KEPT.match(piece.text, target.end())
+            effects, at = _extensions(piece, kept.end() if kept else target.end())
             turnstile = _TURNSTILE.match(piece.text, at)
             if turnstile is not None:
-                return Conclusion(type=_type(piece.slice(turnstile.end())), effects=effects, span=piece.span)
+                shown = _type(piece.slice(turnstile.end()))
+                return Conclusion(type=shown, effects=effects, keeps=kept is not None, span=piece.span)
             raise GrammarError(
                 "an effect without a type", piece.span, "write  Γ → Γ[x:τ] ⊢ σ  (⊤ when nothing is valued)"
             )

@@ -197,9 +197,13 @@ class Reader:
 
     def names(self, item: Item, mask: int, text: bytes) -> Iterator[tuple[str, Term]]:
         """Names in scope that the item takes and that are longer than `text`, which they begin with; with types."""
-        scope = self.parser.context(item).beginning(text)
+        position = item.production.positions[item.dot]
+        prefix = position.lookups[0].prefix if position.lookups else position.member_prefix
+        gamma, begun = self.parser.context(item), prefix.encode() + text
+        scope = gamma.beginning(begun)
         if scope is None:
             return
+        skipped = len(prefix)
         verdicts: dict[Term, bool] = {}
 
         def fits(bound: Term, name: str) -> bool:
@@ -208,25 +212,28 @@ class Reader:
                 known = verdicts[bound] = self.parser.take(item, Lexeme(name, 0, 0)) is not None
             return known
 
-        position = item.production.positions[item.dot]
-        textual = position.slot != NO_SLOT
+        # Where more than one look-up takes part, a type alone doesn't decide.
+        textual = (
+            position.slot != NO_SLOT
+            or position.fresh
+            or (position.member and position.member_prefix != prefix)
+            or any(lookup.prefix != prefix for lookup in position.lookups)
+        )
         stack: list[Scope] = [scope]
         while stack:
             node = stack.pop()
-            if node.type is not None and node.name.encode() != text:
+            if node.type is not None and node.name.encode() != begun:
+                name = node.name[skipped:]
                 fitting = (
-                    self._accepts(item, mask, node.name)
+                    self._accepts(item, mask, name)
                     if textual
-                    else (
-                        fits(node.type, node.name)
-                        and bool(self.parser.machine.automaton.classify(node.name.encode()) & mask)
-                    )
+                    else (fits(node.type, name) and bool(self.parser.machine.automaton.classify(name.encode()) & mask))
                 )
                 if fitting:
-                    yield node.name, node.type
+                    yield name, node.type
             if all(verdicts.get(bound) is False for bound in node.types):
                 continue
-            stack.extend(node.children[byte] for byte in sorted(node.children, reverse=True))
+            stack.extend(node.children[byte] for byte in sorted(node.children, reverse=True) if byte)
 
     def _fresh(self, item: Item, more: int, state: int, text: bytes) -> bool:
         """Whether a binder that must be fresh has a longer spelling that no name in scope has."""
@@ -234,13 +241,16 @@ class Reader:
         if automaton.infinite[state] & more:
             return True
         gamma = self.parser.context(item)
+        position = item.production.positions[item.dot]
+        inside, prefix = position.fresh_inside, position.fresh_prefix
         limit = self.parser.arena.limits.fresh_extensions
         for terminal in range(more.bit_length()):
             if more >> terminal & 1:
                 tried = 0
                 for rest in automaton.extensions(state, terminal, limit):
                     tried += 1
-                    if rest and gamma.lookup((text + rest).decode()) is None:
+                    name = prefix + (text + rest).decode() if rest else ""
+                    if rest and (gamma.lookup(name) is None or (inside and not gamma.in_scope(name))):
                         return True
                 if tried >= limit:
                     return True

@@ -13,6 +13,7 @@ from typing import Final, final
 from aufbau.typesystem.terms import Term, Terms
 
 _NO_TYPES: Final[frozenset[Term]] = frozenset()
+_NO_NAMES: Final[frozenset[str]] = frozenset()
 
 
 @final
@@ -69,26 +70,52 @@ class Context:
     the canonical form of an open Γ is one object however its holes were numbered before.
     """
 
-    __slots__ = ("_ambient_next", "_next", "_opened", "ambient", "base", "effects", "ground", "keys", "opened", "scope")
+    __slots__ = (
+        "_ambient_next",
+        "_inside",
+        "_next",
+        "_next_outside",
+        "_opened",
+        "ambient",
+        "base",
+        "effects",
+        "ground",
+        "inner",
+        "keys",
+        "opened",
+        "opened_inside",
+        "scope",
+    )
 
     def __init__(
-        self, scope: Scope, ambient: dict[str, Term], base: Context | None, opened: _Open, keys: _Open
+        self,
+        scope: Scope,
+        inner: Scope,
+        ambient: dict[str, Term],
+        base: Context | None = None,
+        opened: _Open = (),
+        keys: _Open = (),
+        opened_inside: frozenset[str] = _NO_NAMES,
     ) -> None:
         self.scope: Final = scope
         self.ambient: Final = ambient
         self.base: Final[Context] = self if base is None else base
         self.opened: Final = opened  # names whose types have holes
         self.keys: Final = keys  # ambient keys whose types have holes
+        self.inner: Final = inner  # whole types of the innermost scope
+        self.opened_inside: Final = opened_inside  # those of `opened` that are bound in the innermost scope
+        self._inside: Context | None = None
         self.ground: Final[bool] = base is None
         self._next: dict[tuple[str, Term], Context] = {}
+        self._next_outside: dict[tuple[str, Term], Context] = {}
         self._ambient_next: dict[tuple[str, Term], Context] = {}
-        self._opened: dict[tuple[_Open, _Open], Context] = {}
+        self._opened: dict[tuple[_Open, _Open, frozenset[str]], Context] = {}
         self.effects: dict[Effect, Context] = {}
 
     @staticmethod
     def empty() -> Context:
         """A new Γ that binds nothing."""
-        return Context(_EMPTY_SCOPE, {}, None, (), ())
+        return Context(_EMPTY_SCOPE, _EMPTY_SCOPE, {})
 
     def bind(self, name: str, bound: Term) -> Context:
         """Γ[name:type]; an earlier binding of the name is shadowed."""
@@ -96,14 +123,31 @@ class Context:
         found = self._next.get(key)
         if found is None:
             if self.ground and bound.ground:
-                found = Context(_insert(self.scope, name, bound), self.ambient, None, (), ())
+                found = Context(_insert(self.scope, name, bound), _insert(self.inner, name, bound), self.ambient)
+            else:
+                opened = tuple(entry for entry in self.opened if entry[0] != name)
+                inside = self.opened_inside - {name}
+                if bound.ground:
+                    found = self.base.bind(name, bound)._open(opened, self.keys, inside)
+                else:
+                    found = self.base._open((*opened, key), self.keys, inside | {name})
+            found = self._next.setdefault(key, found)
+        return found
+
+    def bind_outside(self, name: str, bound: Term) -> Context:
+        """Γ[name:type] for a name that lies outside the innermost scope."""
+        key = (name, bound)
+        found = self._next_outside.get(key)
+        if found is None:
+            if self.ground and bound.ground:
+                found = Context(_insert(self.scope, name, bound), self.inner, self.ambient)
             else:
                 opened = tuple(entry for entry in self.opened if entry[0] != name)
                 if bound.ground:
-                    found = self.base.bind(name, bound)._open(opened, self.keys)
+                    found = self.base.bind_outside(name, bound)._open(opened, self.keys, self.opened_inside)
                 else:
-                    found = self.base._open((*opened, key), self.keys)
-            found = self._next.setdefault(key, found)
+                    found = self.base._open((*opened, key), self.keys, self.opened_inside)
+            found = self._next_outside.setdefault(key, found)
         return found
 
     def bind_ambient(self, key: str, bound: Term) -> Context:
@@ -112,27 +156,51 @@ class Context:
         found = self._ambient_next.get(pair)
         if found is None:
             if self.ground and bound.ground:
-                found = Context(self.scope, {**self.ambient, key: bound}, None, (), ())
+                found = Context(self.scope, self.inner, {**self.ambient, key: bound})
             else:
                 keys = tuple(entry for entry in self.keys if entry[0] != key)
                 if bound.ground:
-                    found = self.base.bind_ambient(key, bound)._open(self.opened, keys)
+                    found = self.base.bind_ambient(key, bound)._open(self.opened, keys, self.opened_inside)
                 else:
-                    found = self.base._open(self.opened, (*keys, pair))
+                    found = self.base._open(self.opened, (*keys, pair), self.opened_inside)
             found = self._ambient_next.setdefault(pair, found)
         return found
 
-    def _open(self, opened: _Open, keys: _Open) -> Context:
+    def open_scope(self) -> Context:
+        """Γ[]: the same bindings, all of them outside a new innermost scope."""
+        found = self._inside
+        if found is None:
+            if self.ground:
+                found = Context(self.scope, _EMPTY_SCOPE, self.ambient)
+            else:
+                found = self.base.open_scope()._open(self.opened, self.keys, _NO_NAMES)
+            found._inside = found
+            self._inside = found
+        return found
+
+    def in_scope(self, name: str) -> bool:
+        """Whether a name is bound in the innermost scope."""
+        if name in self.opened_inside:
+            return True
+        node = self.inner
+        for byte in name.encode():
+            child = node.children.get(byte)
+            if child is None:
+                return False
+            node = child
+        return node.type is not None
+
+    def _open(self, opened: _Open, keys: _Open, inside: frozenset[str]) -> Context:
         """This context, which has no holes, with entries that have."""
         if not opened and not keys:
             return self
-        found = self._opened.get((opened, keys))
+        found = self._opened.get((opened, keys, inside))
         if found is None:
             scope = self.scope
             for name, bound in opened:
                 scope = _insert(scope, name, bound)
-            opening = Context(scope, {**self.ambient, **dict(keys)}, self, opened, keys)
-            found = self._opened.setdefault((opened, keys), opening)
+            opening = Context(scope, self.inner, {**self.ambient, **dict(keys)}, self, opened, keys, inside)
+            found = self._opened.setdefault((opened, keys, inside), opening)
         return found
 
     def lookup(self, name: str) -> Term | None:
@@ -177,8 +245,10 @@ class Context:
         for key, _ in self.keys:
             result = result.bind_ambient(key, types[at])
             at += 1
+        # A name of an outer scope stays there, whether its type is whole by now or not.
         for name, _ in self.opened:
-            result = result.bind(name, types[at])
+            inside = name in self.opened_inside
+            result = result.bind(name, types[at]) if inside else result.bind_outside(name, types[at])
             at += 1
         return result
 

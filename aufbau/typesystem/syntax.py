@@ -19,7 +19,7 @@ from aufbau.regex.syntax import literal_regex
 from aufbau.typesystem.terms import SCHEME_HEAD, Term, Terms, variables
 
 _HOLE = re.compile(r"\?[^\W\d]\w*")
-_LOOKUP = re.compile(r"(?:Γ|Gamma)\(\s*([^()]+?)\s*\)")
+LOOKUP = re.compile(r"(?:Γ|Gamma)\(\s*([^()]+?)\s*\)")
 _WORD = re.compile(r"[^\W\d][\w']*")
 _QUOTED = re.compile(r"'((?:[^'\\]|\\.)+)'|\"((?:[^\"\\]|\\.)+)\"")
 _ARROWS: Final = {"→": "->", "->": "→"}
@@ -175,7 +175,7 @@ class TypeSyntax:
                 continue
             if match := _HOLE.match(text, at):
                 tokens.append(Token(match.group(), at, hole(match.group()[1:])))
-            elif lookup is not None and (match := _LOOKUP.match(text, at)):
+            elif lookup is not None and (match := LOOKUP.match(text, at)):
                 name = match[1]
                 ambient = name[0] in "'\""
                 tokens.append(Token(match.group(), at, lookup(name[1:-1] if ambient else name, ambient)))
