@@ -16,6 +16,7 @@ from aufbau.typesystem.terms import APART, Term, Terms
 from aufbau.typesystem.unify import Substitution
 
 _FAILED: Final[Slots] = ()
+_FilterKey = tuple[int, int, Term | None, Filter | None, tuple[Term, Term] | None]
 
 
 @final
@@ -32,16 +33,23 @@ class Arena:
         self.plans: dict[
             tuple[int, Term | None, Filter | None, int], tuple[Prediction, ...]
         ] = {}  # filled by `aufbau.earley.demand.predictions`
-        self._filters: dict[tuple[int, int, Term | None, Filter | None], Filter] = {}
+        self._filters: dict[_FilterKey, Filter] = {}
         self._initial: dict[tuple[Production, Term | None, int], Slots] = {}
         self._refined: dict[tuple[Slots, int, Term], Slots] = {}
 
-    def filter(self, at: int, anchor: int, demand: Term | None, beyond: Filter | None) -> Filter:
+    def filter(
+        self,
+        at: int,
+        anchor: int,
+        demand: Term | None,
+        beyond: Filter | None,
+        through: tuple[Term, Term] | None = None,
+    ) -> Filter:
         """The filter with these parts."""
-        key = (at, anchor, demand, beyond)
+        key = (at, anchor, demand, beyond, through)
         found = self._filters.get(key)
         if found is None:
-            found = self._filters.setdefault(key, Filter(at, anchor, demand, beyond))
+            found = self._filters.setdefault(key, Filter(at, anchor, demand, beyond, through))
         return found
 
     def initial(self, production: Production, demand: Term | None, holes: int) -> Slots | None:

@@ -18,19 +18,30 @@ Slots = tuple[Term, ...]
 
 @final
 class Filter:
-    """What a weakened demand still knows: types at nonterminal `at` that can grow into what the anchor demands.
+    """What a demand that is weakened, or still open, knows of the types that can meet it. Hash-consed by the arena.
 
-    The set is the least solution of the left recursion (D, ?→D, ?→?→D, …) and is never written out: membership of a
-    candidate type is decided upwards (`aufbau.earley.demand`). Hash-consed by the arena.
+    * Without `through`: types at nonterminal `at` that can grow into what the anchor demands. The set is the least
+      solution of the left recursion (D, ?→D, ?→?→D, …) and is never written out: membership of a candidate is decided
+      upwards (`aufbau.earley.demand`).
+    * With `through` = (result, part): types T for which the result, with the part made T, passes `beyond`; so what a
+      parent's filter says reaches a child below a constructor (the body of a lambda).
     """
 
-    __slots__ = ("anchor", "at", "beyond", "demand", "depth", "known")
+    __slots__ = ("anchor", "at", "beyond", "demand", "depth", "known", "through")
 
-    def __init__(self, at: int, anchor: int, demand: Term | None, beyond: Filter | None) -> None:
+    def __init__(
+        self,
+        at: int,
+        anchor: int,
+        demand: Term | None,
+        beyond: Filter | None,
+        through: tuple[Term, Term] | None,
+    ) -> None:
         self.at: Final = at
         self.anchor: Final = anchor
         self.demand: Final = demand
         self.beyond: Final = beyond
+        self.through: Final = through
         self.depth: Final[int] = 1 + (beyond.depth if beyond is not None else 0)
         self.known: dict[Term, bool] = {}
 

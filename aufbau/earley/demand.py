@@ -11,7 +11,7 @@ from __future__ import annotations
 from aufbau.earley.arena import Arena
 from aufbau.earley.chart import Filter, Prediction, Record, Slots
 from aufbau.earley.machine import NO_SLOT, RESULT, Position, Production
-from aufbau.typesystem.terms import APART, Term
+from aufbau.typesystem.terms import APART, Term, variables
 from aufbau.typesystem.unify import Substitution, matches
 
 
@@ -21,7 +21,7 @@ def child_demand(arena: Arena, record: Record, slots: Slots, position: Position)
         return None, None
     term = slots[record.holes + position.slot]
     if term.index >= 0:
-        return None, _passed(arena, record, position)
+        return None, _passed(arena, record, slots, position)
     if position.recursive and position.slot != RESULT:
         shape = position.shape
         if shape is not None and arena.terms.canonical(term)[0] is not shape:
@@ -31,7 +31,7 @@ def child_demand(arena: Arena, record: Record, slots: Slots, position: Position)
         term = arena.terms.cut(term, arena.limits.demand_depth, [2 * APART])
     if term.ground:
         return term, None
-    return term, _passed(arena, record, position)
+    return term, _passed(arena, record, slots, position)
 
 
 def predictions(arena: Arena, record: Record) -> tuple[Prediction, ...]:
@@ -54,20 +54,32 @@ def predictions(arena: Arena, record: Record) -> tuple[Prediction, ...]:
     return found
 
 
-def _passed(arena: Arena, record: Record, position: Position) -> Filter | None:
-    """What a child inherits of its parent's filter: all of it where it has the parent's own type."""
-    if record.filter is None:
+def _passed(arena: Arena, record: Record, slots: Slots, position: Position) -> Filter | None:
+    """What a child inherits of its parent's filter: all of it where it has the parent's own type, else what its own
+    type contributes to the parent's."""
+    sieve = record.filter
+    if sieve is None or position.slot == RESULT:
+        return sieve
+    if position.zero_prefix:
+        return _derived(arena, record, position.nonterminal)
+    result, part = slots[record.holes + RESULT], slots[record.holes + position.slot]
+    if (
+        result.ground
+        or sieve.depth >= arena.limits.filter_depth
+        or not set(variables([part])) & set(variables([result]))
+    ):
         return None
-    if position.slot == RESULT:
-        return record.filter
-    return _derived(arena, record, position.nonterminal) if position.zero_prefix else None
+    names: dict[int, int] = {}
+    through = (arena.terms.rename(result, names), arena.terms.rename(part, names))
+    return arena.filter(position.nonterminal, position.nonterminal, None, sieve, through)
 
 
 def _derived(arena: Arena, record: Record, nonterminal: int) -> Filter | None:
     """The filter on a left corner of the record."""
     sieve = record.filter
-    if sieve is not None and sieve.at == record.nonterminal:
-        # Growing into what the filter admits, and from there into its anchor, is growing into the anchor.
+    if sieve is not None and sieve.through is None and sieve.at in arena.machine.lifts[record.nonterminal]:
+        # What grows into the record's type is, passed up unchanged, at the filter's nonterminal, and from there grows
+        # into its anchor: that is growing into the anchor.
         return arena.filter(nonterminal, sieve.anchor, sieve.demand, sieve.beyond)
     if sieve is None and record.demand is None:
         return None
@@ -91,7 +103,8 @@ def may_grow(arena: Arena, sieve: Filter, term: Term) -> bool:
     term = arena.terms.canonical(term)[0]
     known = sieve.known.get(term)
     if known is None:
-        known = sieve.known[term] = _search(arena, sieve, term)
+        decide = _search if sieve.through is None else _contributes
+        known = sieve.known[term] = decide(arena, sieve, term)
     return known
 
 
@@ -116,6 +129,16 @@ def _search(arena: Arena, sieve: Filter, term: Term) -> bool:
                 seen.add((production.nonterminal, grown))
                 queue.append((production.nonterminal, grown))
     return False
+
+
+def _contributes(arena: Arena, sieve: Filter, term: Term) -> bool:
+    assert sieve.through is not None and sieve.beyond is not None
+    result, part = sieve.through
+    solved = Substitution(arena.terms)
+    if not solved.unify(part, arena.terms.shift(term, APART)):
+        return False
+    whole = solved.resolve(result)
+    return whole.index >= 0 or may_grow(arena, sieve.beyond, whole)
 
 
 def _meets(arena: Arena, sieve: Filter, term: Term) -> bool:

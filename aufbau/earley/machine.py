@@ -150,6 +150,7 @@ class Machine:
         "given",
         "ignore_mask",
         "ignore_once_mask",
+        "lifts",
         "name_mask",
         "names",
         "productions",
@@ -198,6 +199,8 @@ class Machine:
         self.sensitive: tuple[bool, ...] = ()
         # For each nonterminal, the productions and positions whose left corner it is.
         self.upward: tuple[tuple[tuple[Production, int], ...], ...] = ()
+        # For each nonterminal, those that it can be the left corner of without its type being changed; itself too.
+        self.lifts: tuple[frozenset[int], ...] = ()
 
 
 def _union(masks: Iterable[int]) -> int:

@@ -274,6 +274,8 @@ class _Compiler:
                 if position.zero_prefix and position.nonterminal >= 0:
                     position.recursive = production.nonterminal in closure[position.nonterminal]
         machine.upward = tuple(tuple(edges) for edges in upward)
+        lifted = [{p.nonterminal for p, i in edges if p.positions[i].slot == RESULT} for edges in upward]
+        machine.lifts = tuple(frozenset(_closure(lifted, n)) for n in range(len(self.names)))
 
     def _observers(self, machine: Machine) -> None:
         """Which nonterminals read Γ."""
