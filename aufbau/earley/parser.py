@@ -286,6 +286,7 @@ class _SetBuilder:
         "_own",
         "_parser",
         "_pending",
+        "_predicted",
         "_predicting",
         "_records",
         "_root",
@@ -306,6 +307,7 @@ class _SetBuilder:
         self._own: set[Record] = set()  # records of this very set
         self._pending: list[tuple[Waiter, int, Context | None, Prediction]] = []
         self._predicting = False
+        self._predicted = 0  # items that were predicted, and so never stood on the agenda
         self.expected: dict[int, list[Item]] = {}
         self.free = 0
         self.roots: list[Answer] = []
@@ -327,12 +329,12 @@ class _SetBuilder:
                     self._expect(item, position)
                 else:
                     self._call(item, position)
-            if at > limit:
+            if at + self._predicted > limit:
                 raise LimitError(
                     f"the chart of this prefix exceeds {limit + total} items; a longer text needs "
                     "Oracle(grammar, limits=Limits(chart_items=…))"
                 )
-        return ItemSet(kernel, self.expected, self.roots, self.free, total + at)
+        return ItemSet(kernel, self.expected, self.roots, self.free, total + at + self._predicted)
 
     def _add(self, item: Item) -> None:
         key = (item.production, item.dot, item.record, item.slots, item.effect)
@@ -421,7 +423,9 @@ class _SetBuilder:
         if self._observer is not None:
             self._report(record)
         plain = record.context is None or record.context.ground
-        for prediction in predictions(parser.arena, record):
+        plan = predictions(parser.arena, record)
+        self._predicted += len(plan)
+        for prediction in plan:
             production = prediction.production
             item: Item | None = Item(production, 0, record, prediction.slots, None, None, None)
             if production.conditions or production.entry_lookups:

@@ -239,7 +239,7 @@ class ProductionBuilder:
         if text.is_top:
             return self.terms.top
         at = self.where.get(text.text)
-        if isinstance(premise, Equality) and at is not None and isinstance(self.children[at], TokenChild):
+        if at is not None and isinstance(premise, Equality) and self._compares_texts(premise):
             self.compared.add(text.text)
             return self._evidence(at)  # the texts of two lexemes are compared
         rule = self.rule
@@ -274,6 +274,11 @@ class ProductionBuilder:
                 text.at(error.offset),
                 self._type_hint(text, types) or error.hint,
             ) from error
+
+    def _compares_texts(self, premise: Equality) -> bool:
+        """Whether an equality has a lexeme on both sides."""
+        sides = [self.where.get(side.text) for side in (premise.left, premise.right)]
+        return all(at is not None and isinstance(self.children[at], TokenChild) for at in sides)
 
     def _type_hint(self, text: TypeText, types: dict[str, Term]) -> str:
         words = re.findall(r"(?<![?\w'])[^\W\d]\w*", text.text)

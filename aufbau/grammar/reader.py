@@ -49,6 +49,7 @@ def read_grammar(text: str, source_name: str = "") -> GrammarModel:
     try:
         for block in _blocks(text):
             _read_block(block, parts)
+        _check_defined_once(parts.definitions)
     except GrammarError as error:
         error.source = source_name
         raise
@@ -62,7 +63,7 @@ def read_grammar(text: str, source_name: str = "") -> GrammarModel:
     names = [definition.name for definition in parts.definitions]
     start = parts.starts[0] if parts.starts else "start" if "start" in names else names[-1]
     return GrammarModel(
-        definitions=_merge(parts.definitions),
+        definitions=tuple(parts.definitions),
         rules=tuple(parts.rules),
         start=start,
         roots=tuple(parts.starts[1:]),
@@ -75,7 +76,7 @@ def read_grammar(text: str, source_name: str = "") -> GrammarModel:
     )
 
 
-def _merge(definitions: list[Definition]) -> tuple[Definition, ...]:
+def _check_defined_once(definitions: list[Definition]) -> None:
     """Check that no nonterminal is defined twice: the second would silently hide or extend the first."""
     seen: dict[str, Definition] = {}
     for definition in definitions:
@@ -87,7 +88,6 @@ def _merge(definitions: list[Definition]) -> tuple[Definition, ...]:
                 "join the alternatives with | in one definition",
             )
         seen[definition.name] = definition
-    return tuple(definitions)
 
 
 def _blocks(text: str) -> list[list[Line]]:

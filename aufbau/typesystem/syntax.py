@@ -8,7 +8,7 @@ single child it passes that through (parentheses, precedence levels). Literals a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -151,7 +151,7 @@ class TypeSyntax:
             shown = " or ".join(sorted(repr(term) for term in found))
             raise TypeReadError(f"the type {text!r} can be read in {len(found)} ways: {shown}", 0, "add parentheses")
         if not found:
-            at = chart.furthest
+            at = chart.longest(self.roots) or chart.furthest
             what = f"at {tokens[at].text!r}" if at < len(tokens) else "at its end"
             raise TypeReadError(
                 f"{text!r} is not a type of this grammar ({what})",
@@ -347,6 +347,10 @@ class _Chart:
     def spanning(self, name: str) -> list[Term]:
         """Readings of the whole row."""
         return [term for end, term in self._found.get((name, 0), {}) if end == len(self._tokens)]
+
+    def longest(self, names: Iterable[str]) -> int:
+        """How many tokens the longest reading from the first one takes."""
+        return max((end for name in names for end, _ in self._found.get((name, 0), ())), default=0)
 
     def _readings(self, production: TypeProduction, start: int) -> list[tuple[int, Term]]:
         partial: list[tuple[int, tuple[Term, ...]]] = [(start, ())]
