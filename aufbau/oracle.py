@@ -67,10 +67,7 @@ class Oracle:
             raise StartError(f"there is no nonterminal {name} to start at; the grammar defines {known}")
         machine = self._machine(name)
         arena = Arena(machine, self.limits)
-        gamma = Context.empty()
-        for key, bound in machine.given:
-            gamma = gamma.bind(key, bound)
-        gamma = gamma.open_scope()
+        gamma = machine.initial.renewed()
         for key, text in (ambient or {}).items():
             gamma = gamma.bind_ambient(key, _ground_type(arena, text, f"the ambient key {key!r}"))
         for key, text in (context or {}).items():

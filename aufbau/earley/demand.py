@@ -17,7 +17,7 @@ from aufbau.typesystem.unify import Substitution, matches
 
 def child_demand(arena: Arena, record: Record, slots: Slots, position: Position) -> tuple[Term | None, Filter | None]:
     """The demand (in the item's own variables) and the filter for the child at a position."""
-    if position.slot == NO_SLOT:
+    if position.slot == NO_SLOT or position.bottom_up:
         return None, None
     term = slots[record.holes + position.slot]
     if term.index >= 0:
@@ -110,6 +110,7 @@ def may_grow(arena: Arena, sieve: Filter, term: Term) -> bool:
 
 def _search(arena: Arena, sieve: Filter, term: Term) -> bool:
     seen = {(sieve.at, term)}
+    below = arena.machine.corners[sieve.anchor]  # what lies beside the way to the anchor can't help
     queue = [(sieve.at, term)]
     # Types may grow for ever (int, int list, int list list, …). What lies deeper than a demand can see becomes holes,
     # which keeps the search finite and only weakens it.
@@ -118,6 +119,8 @@ def _search(arena: Arena, sieve: Filter, term: Term) -> bool:
         if nonterminal == sieve.anchor and _meets(arena, sieve, current):
             return True
         for production, at in arena.machine.upward[nonterminal]:
+            if production.nonterminal not in below:
+                continue
             grown = _grow(arena, production, at, current)
             if grown is None:
                 continue

@@ -12,6 +12,7 @@ from typing import Final, final
 
 from aufbau.grammar.model import Premise
 from aufbau.lexer.automaton import LexerAutomaton
+from aufbau.typesystem.context import Context
 from aufbau.typesystem.syntax import TypeSyntax
 from aufbau.typesystem.terms import Term, Terms
 
@@ -56,6 +57,7 @@ class Position:
 
     __slots__ = (
         "binding",
+        "bottom_up",
         "extensions",
         "fresh",
         "fresh_inside",
@@ -84,6 +86,7 @@ class Position:
         self.binding: Final = binding
         self.symbol: Final = symbol  # as the grammar names it
         self.shape: Final = shape  # the slot's template, variables renumbered
+        self.bottom_up = False  # the child is called without a demand; its answers are checked when they return
         self.member = False  # x ∈ Γ
         self.fresh = False  # x ∉ Γ
         self.fresh_inside = False  # x ∉ Γ[]: only the innermost scope is asked
@@ -147,9 +150,10 @@ class Machine:
 
     __slots__ = (
         "automaton",
-        "given",
+        "corners",
         "ignore_mask",
         "ignore_once_mask",
+        "initial",
         "lifts",
         "name_mask",
         "names",
@@ -195,8 +199,10 @@ class Machine:
             for position in production.positions
             if position.member or position.lookups
         )
-        self.given: tuple[tuple[str, Term], ...] = ()  # names in scope from the start
+        self.initial = Context.empty()  # Γ at the start: what the grammar gives, in an outer scope
         self.sensitive: tuple[bool, ...] = ()
+        # For each nonterminal, its left corners, itself included.
+        self.corners: tuple[frozenset[int], ...] = ()
         # For each nonterminal, the productions and positions whose left corner it is.
         self.upward: tuple[tuple[tuple[Production, int], ...], ...] = ()
         # For each nonterminal, those that it can be the left corner of without its type being changed; itself too.

@@ -223,8 +223,11 @@ class Parser:
         record, production = item.record, item.production
         slots, holes = item.slots, item.record.holes
         effect = item.effect if production.keeps else None
+        gamma: Context | None = None
+        if record.context is not None and any(binding.generalises for binding in production.effects):
+            gamma = self.gamma(item, (slots, effect))
         for binding in production.effects:
-            bound = self._bound(item, binding, slots[holes + binding.type_slot])
+            bound = self._bound(binding, slots[holes + binding.type_slot], gamma)
             effect = self.arena.effects.add(effect, binding_name(binding, slots, holes), binding.ambient, bound)
         bound, values = slots[holes + RESULT], slots[:holes] if record.open else ()
         if bound.ground and not values and (effect is None or effect.ground):
@@ -237,13 +240,11 @@ class Parser:
             effect = self.arena.effects.mapped(effect, [terms.rename(entry.type, names) for entry in effect.entries()])
         return Answer(bound, values, effect, item)
 
-    def _bound(self, item: Item, binding: Binding, bound: Term) -> Term:
+    def _bound(self, binding: Binding, bound: Term, gamma: Context | None) -> Term:
         """The type that a binding enters into Γ: under ∀, generalised over the variables that are not free in Γ."""
         if not binding.generalises or bound.ground:
             return bound
-        fixed = (
-            frozenset(variables(self.context(item).open_types())) if item.record.context is not None else frozenset()
-        )
+        fixed = frozenset(variables(gamma.open_types())) if gamma is not None else frozenset()
         return self.arena.terms.generalise(bound, fixed)
 
     def extended(self, item: Item, position: Position) -> Context:
@@ -255,7 +256,7 @@ class Parser:
             return gamma
         holes = item.record.holes
         for binding in position.extensions:
-            bound = self._bound(item, binding, item.slots[holes + binding.type_slot])
+            bound = self._bound(binding, item.slots[holes + binding.type_slot], gamma)
             name = binding_name(binding, item.slots, holes)
             gamma = gamma.bind_ambient(name, bound) if binding.ambient else gamma.bind(name, bound)
         return gamma

@@ -40,6 +40,13 @@ def check_surface(model: GrammarModel) -> None:
                 model.declared.get(root, Span()),
                 near(root, by_name) or "name one that is defined after %start",
             )
+    for name in model.bottom_up:
+        if name not in by_name:
+            raise GrammarError(
+                f"%bottom-up names {name}, which is not defined",
+                model.declared.get(name, Span()),
+                near(name, by_name) or "name a nonterminal",
+            )
     _check_reachable(model, by_name)
     _check_productive(model)
     _check_cycles(model)

@@ -122,7 +122,10 @@ class _Compiler:
             ignore_mask=self._ignore_mask(once=None),
             ignore_once_mask=self._ignore_mask(once=True),
         )
-        machine.given = tuple(self._given(given, machine) for given in self.model.given)
+        for given in self.model.given:
+            machine.initial = machine.initial.bind(*self._given(given, machine))
+        machine.initial = machine.initial.open_scope()
+        self._bottom_up(machine)
         self._corners(machine)
         self._observers(machine)
         return machine
@@ -254,6 +257,13 @@ class _Compiler:
 
     # What the parser asks about nonterminals
 
+    def _bottom_up(self, machine: Machine) -> None:
+        """Mark the children that are called without a demand."""
+        marked = {self.numbers[name] for name in self.model.bottom_up if name in self.numbers}
+        for production in (p for group in machine.productions for p in group):
+            for position in production.positions:
+                position.bottom_up = position.nonterminal in marked
+
     def _corners(self, machine: Machine) -> None:
         """Left corners without consumption, and which of them are recursive."""
         empty = {self.numbers[name] for name in self.empty if name in self.numbers}
@@ -273,6 +283,7 @@ class _Compiler:
             for position in production.positions:
                 if position.zero_prefix and position.nonterminal >= 0:
                     position.recursive = production.nonterminal in closure[position.nonterminal]
+        machine.corners = tuple(frozenset(found) for found in closure)
         machine.upward = tuple(tuple(edges) for edges in upward)
         lifted = [{p.nonterminal for p, i in edges if p.positions[i].slot == RESULT} for edges in upward]
         machine.lifts = tuple(frozenset(_closure(lifted, n)) for n in range(len(self.names)))

@@ -191,6 +191,7 @@ class GrammarModel:
     ignores: tuple[Ignore, ...] = DEFAULT_IGNORES
     contextual: tuple[str, ...] = ()
     given: tuple[Given, ...] = ()
+    bottom_up: tuple[str, ...] = ()  # nonterminals that are called without a demand
     # Where starts and contextual words are declared, by name.
     declared: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
     source_name: str = field(default="", compare=False)

@@ -37,6 +37,7 @@ class _Parts:
     ignores: list[Ignore] = field(default_factory=list)
     contextual: list[str] = field(default_factory=list)
     given: list[Given] = field(default_factory=list)
+    bottom_up: list[str] = field(default_factory=list)
     declared: dict[str, Span] = field(default_factory=dict)
 
 
@@ -71,6 +72,7 @@ def read_grammar(text: str, source_name: str = "") -> GrammarModel:
         ignores=tuple(parts.ignores) or DEFAULT_IGNORES,
         contextual=tuple(parts.contextual),
         given=tuple(parts.given),
+        bottom_up=tuple(parts.bottom_up),
         declared=parts.declared,
         source_name=source_name,
     )
@@ -143,13 +145,13 @@ def _read_directive(line: Line, parts: _Parts) -> None:
     text = line.text.strip()
     word, rest = (*text.split(None, 1), "")[:2]
     offset = line.text.index(rest) if rest else len(line.text)
-    if word == "%start":
+    if word in ("%start", "%bottom-up"):
         names = rest.split()
         if not names or not all(_NAME.fullmatch(name) for name in names):
             raise GrammarError(
-                "%start needs the name of a nonterminal", line.span(offset), "for example  %start Program"
+                f"{word} needs the name of a nonterminal", line.span(offset), f"for example  {word} Program"
             )
-        parts.starts.extend(names)
+        (parts.starts if word == "%start" else parts.bottom_up).extend(names)
         for name in names:
             parts.declared.setdefault(name, line.span(line.text.index(name, offset)))
     elif word in ("%ignore", "%ignore-once"):
@@ -171,7 +173,7 @@ def _read_directive(line: Line, parts: _Parts) -> None:
             f"unknown directive {word}",
             line.span(line.text.index(word)),
             "known: %start Name, %ignore /regex/, %ignore-once /regex/, %contextual 'word', %ambient 'key', "
-            "%given name : type",
+            "%given name : type, %bottom-up Name",
         )
 
 

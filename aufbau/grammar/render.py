@@ -39,6 +39,8 @@ def _directives(model: GrammarModel) -> list[str]:
             lines.append(f"%ignore{'-once' if ignore.once else ''} /{ignore.pattern}/")
     lines += [f"%contextual {_quoted(word)}" for word in model.contextual]
     lines += [f"%ambient {_quoted(key)}" for key in model.ambient]
+    if model.bottom_up:
+        lines.append(f"%bottom-up {' '.join(model.bottom_up)}")
     return lines + [f"%given {given.name} : {given.type.text}" for given in model.given]
 
 

@@ -178,6 +178,10 @@ class Context:
             self._inside = found
         return found
 
+    def renewed(self) -> Context:
+        """The same bindings, without what was remembered of extensions; only for contexts without holes."""
+        return Context(self.scope, self.inner, self.ambient)
+
     def in_scope(self, name: str) -> bool:
         """Whether a name is bound in the innermost scope."""
         if name in self.opened_inside:
