@@ -23,7 +23,7 @@ _FilterKey = tuple[int, int, Term | None, Filter | None, tuple[Term, Term] | Non
 class Arena:
     """Tables that live as long as the prefixes of one start."""
 
-    __slots__ = ("_filters", "_initial", "_refined", "effects", "limits", "machine", "plans", "terms")
+    __slots__ = ("_filters", "_initial", "_refined", "effects", "limits", "live_plans", "machine", "plans", "terms")
 
     def __init__(self, machine: Machine, limits: Limits) -> None:
         self.machine: Final = machine
@@ -33,6 +33,9 @@ class Arena:
         self.plans: dict[
             tuple[int, Term | None, Filter | None, int], tuple[Prediction, ...]
         ] = {}  # filled by `aufbau.earley.demand.predictions`
+        self.live_plans: dict[
+            tuple[int, Term | None, Filter | None, int], tuple[Prediction, ...]
+        ] = {}  # filled by `aufbau.earley.demand.live_predictions`
         self._filters: dict[_FilterKey, Filter] = {}
         self._initial: dict[tuple[Production, Term | None, int], Slots] = {}
         self._refined: dict[tuple[Slots, int, Term], Slots] = {}

@@ -54,6 +54,58 @@ def predictions(arena: Arena, record: Record) -> tuple[Prediction, ...]:
     return found
 
 
+_PlanKey = tuple[int, Term | None, Filter | None, int]
+
+
+def _key(record: Record) -> _PlanKey:
+    return record.nonterminal, record.demand, record.filter, record.holes
+
+
+def _first_call(prediction: Prediction) -> Record | None:
+    positions = prediction.production.positions
+    if not positions or positions[0].nonterminal < 0:
+        return None
+    return Record(positions[0].nonterminal, None, prediction.demand, prediction.sieve, prediction.holes)
+
+
+def live_predictions(arena: Arena, record: Record) -> tuple[Prediction, ...]:
+    """Those of `predictions` whose first child can be predicted in turn, down to a terminal.
+
+    Most calls below a demand lead nowhere (a bool is demanded of a sum, of its products, …), and a set has ten times
+    fewer calls without them.
+    """
+    found = arena.live_plans.get(_key(record))
+    if found is None:
+        calls = [record]  # each after one that predicts it as its first child
+        plans = {_key(record): predictions(arena, record)}
+        for call in calls:
+            for prediction in plans[_key(call)]:
+                child = _first_call(prediction)
+                if child is not None and _key(child) not in plans and _key(child) not in arena.live_plans:
+                    plans[_key(child)] = predictions(arena, child)
+                    calls.append(child)
+        # The greatest fixed point: what is left leads to a terminal, or round in a left recursion.
+        changed = True
+        while changed:
+            changed = False
+            for call in reversed(calls):
+                plan = plans[_key(call)]
+                left = tuple([p for p in plan if _leads(arena, p, plans)])
+                if len(left) < len(plan):
+                    plans[_key(call)], changed = left, True
+        arena.live_plans.update(plans)
+        found = plans[_key(record)]
+    return found
+
+
+def _leads(arena: Arena, prediction: Prediction, plans: dict[_PlanKey, tuple[Prediction, ...]]) -> bool:
+    child = _first_call(prediction)
+    if child is None:
+        return True
+    key = _key(child)
+    return bool(plans[key] if key in plans else arena.live_plans[key])
+
+
 def _passed(arena: Arena, record: Record, slots: Slots, position: Position) -> Filter | None:
     """What a child inherits of its parent's filter: all of it where it has the parent's own type, else what its own
     type contributes to the parent's."""

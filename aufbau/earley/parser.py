@@ -7,7 +7,7 @@ from typing import Final, final
 
 from aufbau.earley.arena import Arena
 from aufbau.earley.chart import Answer, Filter, Item, ItemSet, Lexeme, Prediction, Record, Slots, Waiter
-from aufbau.earley.demand import admits, child_demand, predictions
+from aufbau.earley.demand import admits, child_demand, live_predictions, predictions
 from aufbau.earley.machine import NO_SLOT, RESULT, Binding, Lookup, Position, Production
 from aufbau.errors import LimitError
 from aufbau.typesystem.context import Context, Effect
@@ -424,7 +424,8 @@ class _SetBuilder:
         if self._observer is not None:
             self._report(record)
         plain = record.context is None or record.context.ground
-        plan = predictions(parser.arena, record)
+        # What is refused is told to the observer, so an observed set predicts all there is.
+        plan = (live_predictions if self._observer is None else predictions)(parser.arena, record)
         self._predicted += len(plan)
         for prediction in plan:
             production = prediction.production
