@@ -92,7 +92,9 @@ def applied(function: Type, argument: Type) -> Type:
 class Fun(_Checker):
     """The finite lambda language of `languages/fun.auf`."""
 
-    pattern = re.compile(r"[ \t\r\n]+|[a-z][A-Za-z0-9_]*|Int|Float|Bool|[0-9]+\.[0-9]+|[0-9]+|=>|->|[-+*/]\.|[-+*/():=;]")
+    pattern = re.compile(
+        r"[ \t\r\n]+|[a-z][A-Za-z0-9_]*|Int|Float|Bool|[0-9]+\.[0-9]+|[0-9]+|=>|->|[-+*/]\.|[-+*/():=;]"
+    )
     words = frozenset(("let", "true", "false", "Int", "Float", "Bool"))
     _levels: tuple[dict[str, Type], ...] = (
         {"+": "Int", "-": "Int", "+.": "Float", "-.": "Float"},
@@ -194,6 +196,129 @@ class Stlc(_Checker):
         if name not in scope:
             raise Rejected(f"{name} is not in scope")
         return scope[name]
+
+
+class Unknown:
+    """A type that inference has not found yet; `found` is set once."""
+
+    def __init__(self) -> None:
+        self.found: Inferred | None = None
+
+
+Inferred = str | tuple["Inferred", "Inferred"] | Unknown
+
+
+def resolved(bound: Inferred) -> Inferred:
+    """A type without found unknowns at its head."""
+    while isinstance(bound, Unknown) and bound.found is not None:
+        bound = bound.found
+    return bound
+
+
+def unify(left: Inferred, right: Inferred) -> None:
+    """Make two types equal."""
+    left, right = resolved(left), resolved(right)
+    if left is right or (isinstance(left, str) and left == right):
+        return
+    if isinstance(left, Unknown):
+        if _inside(left, right):
+            raise Rejected("the type would contain itself")
+        left.found = right
+    elif isinstance(right, Unknown):
+        unify(right, left)
+    elif isinstance(left, str) or isinstance(right, str):
+        raise Rejected(f"{left} is not {right}")
+    else:
+        unify(left[0], right[0])
+        unify(left[1], right[1])
+
+
+def _inside(unknown: Unknown, bound: Inferred) -> bool:
+    bound = resolved(bound)
+    if isinstance(bound, tuple):
+        return _inside(unknown, bound[0]) or _inside(unknown, bound[1])
+    return bound is unknown
+
+
+def lettered(bound: Inferred, names: dict[Unknown, str]) -> Type:
+    """The type with ?A, ?B, … for what stays unknown, in order of appearance."""
+    bound = resolved(bound)
+    if isinstance(bound, tuple):
+        left = lettered(bound[0], names)
+        return left, lettered(bound[1], names)
+    return names.setdefault(bound, f"?{chr(65 + len(names))}") if isinstance(bound, Unknown) else bound
+
+
+class Inference(_Checker):
+    """Lambdas without annotations and a monomorphic let: the grammar of `cases/inference.txt`."""
+
+    pattern = re.compile(r"[ \t\r\n]+|[a-z]+|[0-9]+|=>|[()=+]")
+    words = frozenset(("fn", "let", "in", "true"))
+
+    def infer(self, scope: Mapping[str, Inferred]) -> Inferred:
+        """The type of an expression."""
+        if self.peek() == "fn":
+            self.take()
+            name, bound = self.name(), Unknown()
+            self.take("=>")
+            return bound, self.infer({**scope, name: bound})
+        if self.peek() == "let":
+            self.take()
+            name = self.name()
+            self.take("=")
+            value = self.infer(scope)
+            self.take("in")
+            return self.infer({**scope, name: value})
+        found = self._applied(scope)
+        while self.peek() == "+":
+            self.take()
+            unify(found, "int")
+            unify(self._applied(scope), "int")
+            found = "int"
+        return found
+
+    def _applied(self, scope: Mapping[str, Inferred]) -> Inferred:
+        found = self._single(scope)
+        while self.peek() in ("(", "true") or self.peek().isdigit() or self.is_name(self.peek()):
+            argument, result = self._single(scope), Unknown()
+            unify(found, (argument, result))
+            found = result
+        return found
+
+    def _single(self, scope: Mapping[str, Inferred]) -> Inferred:
+        token = self.take()
+        if token == "(":
+            found = self.infer(scope)
+            self.take(")")
+            return found
+        if token == "true" or token.isdigit():
+            return "bool" if token == "true" else "int"
+        if self.is_name(token) and token in scope:
+            return scope[token]
+        raise Rejected(f"{token!r} is no atom here")
+
+    def expression(self, scope: Scope) -> Type:
+        return lettered(self.infer(scope), {})
+
+
+def inference_program(random: Random, names: tuple[str, ...], depth: int) -> str:
+    """A random term, well typed by luck."""
+    leaf = random.choice((*names, *names, "1", "true"))
+    if depth == 0:
+        return leaf
+    kind = random.randrange(6)
+    inner = [inference_program(random, names, depth - 1) for _ in range(2)]
+    if kind == 0:
+        return leaf
+    if kind <= 2:
+        name = random.choice("fgxy")
+        return f"fn {name} => {inference_program(random, (*names, name), depth - 1)}"
+    if kind == 3:
+        return f"({inner[0]}) + ({inner[1]})" if random.random() < 0.5 else f"{leaf} + ({inner[1]})"
+    if kind == 4:
+        return f"{leaf} ({inner[0]})" if random.random() < 0.5 else f"({inner[0]}) ({inner[1]})"
+    name = random.choice("fgx")
+    return f"let {name} = {inner[0]} in {inference_program(random, (*names, name), depth - 1)}"
 
 
 def judge(language: type[_Checker], text: str, scope: Scope) -> str | None:

@@ -1,4 +1,4 @@
-"""Readable case files: a grammar, then texts with the verdict that each must get (`cases/README.txt` has the format)."""
+"""Readable case files: a grammar, then texts with the verdict each must get (`cases/README.txt` has the format)."""
 
 from __future__ import annotations
 
