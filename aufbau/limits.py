@@ -16,7 +16,7 @@ class Limits:
     # Constructors on a path of a demand; deeper parts become holes, so a clash there is seen when the child ends.
     demand_depth: int = 24
     # Nested filters on left-recursive demands; beyond it a demand is only its pattern.
-    filter_depth: int = 4
+    filter_depth: int = 3
     # Steps of one upward search that asks whether a type at a left corner can meet the demand; beyond it: "it may".
     filter_steps: int = 256
     # Residual strings tried when a binder that must be fresh has finitely many spellings left.

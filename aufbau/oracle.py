@@ -210,7 +210,10 @@ class Prefix:
 
     @property
     def verdict(self) -> Verdict:
-        """LIVE, SATISFIED or LOST (`aufbau.Verdict` defines them)."""
+        """LIVE, SATISFIED or LOST (`aufbau.Verdict` defines them).
+
+        Like everything that looks past the last lexeme, it may build one more set, and so raise `LimitError`.
+        """
         if self._lost_at is not None:
             return Verdict.LOST
         return Verdict.SATISFIED if self._complete() else Verdict.LIVE

@@ -179,10 +179,10 @@ class Parser:
     def look(self, item: Item, state: _State, lookup: Lookup, known: Term) -> _State | None:
         """Unify a slot with what Γ holds; the holes of an open Γ are variables of the item itself."""
         at = item.record.holes + lookup.slot
-        apart = known.head == SCHEME_HEAD  # each use of a scheme has variables of its own
-        if apart:
+        apart = known.ground  # also for a scheme: each use of it has variables of its own
+        if known.head == SCHEME_HEAD:
             known = self.arena.terms.open(known)
-        if (apart or known.ground) and _closed(state[1]):
+        if apart and _closed(state[1]):
             slots = self.arena.refine(state[0], at, known)
             return None if slots is None else (slots, state[1])
         if apart:

@@ -152,6 +152,8 @@ class Context:
 
     def bind_ambient(self, key: str, bound: Term) -> Context:
         """Γ['key':type]."""
+        if self.ambient.get(key) is bound:
+            return self
         pair = (key, bound)
         found = self._ambient_next.get(pair)
         if found is None:

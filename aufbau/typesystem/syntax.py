@@ -16,7 +16,7 @@ from aufbau.grammar.model import Alternative, Definition, GrammarModel, SymbolKi
 from aufbau.lexer.automaton import LexerAutomaton, TerminalSpec, build
 from aufbau.regex.parse import parse_regex
 from aufbau.regex.syntax import literal_regex
-from aufbau.typesystem.terms import SCHEME_HEAD, Term, Terms, variables
+from aufbau.typesystem.terms import SCHEME_HEAD, Term, Terms
 
 _HOLE = re.compile(r"\?[^\W\d]\w*")
 LOOKUP = re.compile(r"(?:Γ|Gamma)\(\s*([^()]+?)\s*\)")
@@ -237,8 +237,6 @@ class TypeSyntax:
             names = {}
         if term.head == SCHEME_HEAD:
             term = term.args[0]
-        for index in variables([term]):
-            names.setdefault(index, _letter(len(names)))
         out: list[str] = []
         root = self.roots[0] if self.roots else ""
         stack: list[tuple[Term | None, str]] = [(term, root)]
@@ -247,9 +245,10 @@ class TypeSyntax:
             if current is None:
                 out.append(where)
             elif current.index >= 0:
-                out.append("?" + names[current.index])
+                out.append("?" + names.setdefault(current.index, _letter(len(names))))
             elif current.head.startswith(SCHEME_HEAD):
-                out.append("?" + _letter(int(current.head[len(SCHEME_HEAD) :])))
+                quantified = -1 - int(current.head[len(SCHEME_HEAD) :])
+                out.append("?" + names.setdefault(quantified, _letter(len(names))))
             else:
                 stack.extend(reversed(self._pieces(current, where)))
         return _spaced(out)

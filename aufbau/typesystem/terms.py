@@ -161,17 +161,21 @@ class Terms:
         return self.con(SCHEME_HEAD, (body,)) if names else term
 
     def open(self, scheme: Term) -> Term:
-        """A fresh instance of a scheme: its quantified variables are numbered from 0."""
+        """A fresh instance of a scheme. Its quantified variables are numbered from 0, or from `APART` where variables
+        that are not quantified remain."""
         found = self._opened.get(scheme)
         if found is None:
+            first = 0 if scheme.ground else APART
             done: dict[Term, Term] = {}
             stack = [scheme.args[0]]
             while stack:
                 current = stack[-1]
                 if current in done:
                     stack.pop()
+                elif current.index >= 0:
+                    done[stack.pop()] = current
                 elif current.head.startswith(SCHEME_HEAD) and not current.args:
-                    done[stack.pop()] = self.var(int(current.head[len(SCHEME_HEAD) :]))
+                    done[stack.pop()] = self.var(first + int(current.head[len(SCHEME_HEAD) :]))
                 else:
                     pending = [arg for arg in current.args if arg not in done]
                     stack += pending
