@@ -286,7 +286,7 @@ class Prefix:
         gamma = self._start.context
         for answer in self._complete()[:1]:
             gamma = gamma.apply(answer.effect)
-        return {name: self._render(bound) for name, bound in gamma.names() if name[0] != "\0"}
+        return {name: self._render(bound) for name, bound in gamma.names() if name[0] != "\0" and gamma.in_scope(name)}
 
     def _render(self, term: Term) -> str:
         return self._start.reader.parser.machine.syntax.render(term)

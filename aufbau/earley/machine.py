@@ -191,13 +191,13 @@ class Machine:
         self.terminal_is_literal: Final = terminal_is_literal
         self.ignore_mask: Final = ignore_mask
         self.ignore_once_mask: Final = ignore_once_mask
-        # Terminals that some rule looks up in Γ.
+        # Terminals of which some rule asks Γ.
         self.name_mask: Final[int] = _union(
             position.mask
             for group in productions
             for production in group
             for position in production.positions
-            if position.member or position.lookups
+            if position.member or position.fresh or position.lookups
         )
         self.initial = Context.empty()  # Γ at the start: what the grammar gives, in an outer scope
         self.sensitive: tuple[bool, ...] = ()

@@ -224,10 +224,10 @@ class Parser:
         slots, holes = item.slots, item.record.holes
         effect = item.effect if production.keeps else None
         gamma: Context | None = None
-        if record.context is not None and any(binding.generalises for binding in production.effects):
-            gamma = self.gamma(item, (slots, effect))
+        if any(binding.generalises for binding in production.effects):
+            gamma = self.gamma(item, (slots, None))
         for binding in production.effects:
-            bound = self._bound(binding, slots[holes + binding.type_slot], gamma)
+            bound = self._bound(binding, slots[holes + binding.type_slot], gamma and gamma.apply(effect))
             effect = self.arena.effects.add(effect, binding_name(binding, slots, holes), binding.ambient, bound)
         bound, values = slots[holes + RESULT], slots[:holes] if record.open else ()
         if bound.ground and not values and (effect is None or effect.ground):

@@ -62,6 +62,33 @@ def check_rules(model: GrammarModel) -> None:
                 or "write the rule; only types may carry a label without one (it names a constructor)",
             )
     _check_ambient(model)
+    _check_spaces(model)
+    _check_given(model)
+
+
+def _check_given(model: GrammarModel) -> None:
+    seen: set[str] = set()
+    for given in model.given:
+        if given.name in seen:
+            raise GrammarError(f"%given {given.name} is declared twice", given.span, "remove one")
+        seen.add(given.name)
+
+
+def _check_spaces(model: GrammarModel) -> None:
+    """A name space that rules ask must get names somewhere, or every program that uses it would silently be lost."""
+    from aufbau.grammar.production import names_bound, names_used
+
+    written = {split_name(name)[0] for rule in model.rules for name in names_bound(rule)} | {""}
+    written |= {split_name(given.name)[0] for given in model.given}
+    for rule in model.rules:
+        for name in names_used(rule):
+            space = split_name(name)[0]
+            if space not in written:
+                raise GrammarError(
+                    f"rule {rule.name} asks the name space {space}, in which nothing puts names",
+                    rule.span,
+                    near(space, written - {""}) or f"bind names there: Γ[{name}:τ], or %given {space}.name : type",
+                )
 
 
 def _check_ambient(model: GrammarModel) -> None:
@@ -299,6 +326,8 @@ class _Compiler:
                 own = bool(production.conditions or production.entry_lookups) or any(
                     p.member or p.fresh or p.lookups for p in production.positions
                 )
+                # … and one that generalises asks which holes Γ has.
+                own = own or any(binding.generalises for binding in production.effects)
                 if (below or own) and not production.sensitive:
                     production.sensitive = True
                     sensitive[production.nonterminal] = True

@@ -53,17 +53,21 @@ def _type_texts(rule: Rule) -> Iterator[TypeText]:
 
 def names_used(rule: Rule) -> Iterator[str]:
     """The names, as written, under which a rule asks or extends Γ."""
-    extensions: list[Extension] = list(rule.conclusion.effects)
-    for premise in rule.premises:
-        if isinstance(premise, Membership):
-            yield premise.name
-        elif isinstance(premise, Judgement):
-            extensions += premise.extensions
-    yield from (extension.name for extension in extensions if not extension.ambient)
+    yield from (premise.name for premise in rule.premises if isinstance(premise, Membership))
+    yield from names_bound(rule)
     for text in _type_texts(rule):
         for match in LOOKUP.finditer(text.text):
             if match[1][0] not in "'\"":
                 yield match[1]
+
+
+def names_bound(rule: Rule) -> Iterator[str]:
+    """The names, as written, with which a rule extends Γ."""
+    extensions: list[Extension] = list(rule.conclusion.effects)
+    for premise in rule.premises:
+        if isinstance(premise, Judgement):
+            extensions += premise.extensions
+    yield from (extension.name for extension in extensions if not extension.ambient)
 
 
 def ambient_reads(rule: Rule) -> Iterator[tuple[str, Span]]:
@@ -225,6 +229,8 @@ class ProductionBuilder:
 
     def _name(self, rule: Rule, name: str, span: Span) -> int:
         """The position of a binding whose text is used as a name, `x` or `space.x`."""
+        if "." in name and not all(name.split(".")):
+            raise GrammarError(f"{name} is no name of a name space", span, "write  space.x  or  x")
         name = split_name(name)[1]
         i = self._position(rule, name, span)
         if not isinstance(self.children[i], TokenChild):
@@ -314,6 +320,13 @@ class ProductionBuilder:
             (at, Lookup(ambient=a, name=n, prefix=_prefix(n, a), slot=slot(t), premise=p))
             for at, a, n, t, p in self.lookups
         ]
+        for extension, term in (*((e, t) for _, e, t in self.extensions), *self.effects):
+            if extension.generalises and self.solved.resolve(term).ground:
+                raise GrammarError(
+                    f"∀ has nothing to generalise: the type of {extension.name} has no hole",
+                    extension.span,
+                    f"write [{extension.name}:{extension.type.text}]",
+                )
         extensions = [(i, self._binding(e, slot(t), child_slots)) for i, e, t in self.extensions]
         effects = [self._binding(e, slot(t), child_slots) for e, t in self.effects]
         template = tuple(slots)
@@ -367,6 +380,12 @@ class ProductionBuilder:
             elif isinstance(premise, Membership):
                 space, binding = split_name(premise.name)
                 position = production.positions[self.where[binding]]
+                if position.fresh if premise.fresh else position.member:
+                    raise GrammarError(
+                        f"rule {self.rule.name} asks Γ twice about {binding}",
+                        premise.span,
+                        "a lexeme is looked for in one name space and scope; split the production if both matter",
+                    )
                 position.premises.append(premise)
                 if premise.fresh:
                     position.fresh, position.fresh_inside = True, premise.innermost
@@ -375,6 +394,12 @@ class ProductionBuilder:
                     position.member, position.member_prefix = True, space_prefix(space)
             elif isinstance(premise, Judgement):
                 position = production.positions[self.where[premise.child]]
+                if any(isinstance(other, Judgement) for other in position.premises):
+                    raise GrammarError(
+                        f"rule {self.rule.name} judges {premise.child} twice",
+                        premise.span,
+                        "say all of it in one premise; types are compared by an equality  τ = σ",
+                    )
                 position.premises.append(premise)
                 position.opens = position.opens or premise.opens
                 position.initial = position.initial or premise.initial

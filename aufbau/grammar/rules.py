@@ -160,16 +160,16 @@ def _premise(piece: _Piece) -> Premise:
     member = _MEMBER.match(text)
     if member is not None:
         what, fresh = member["what"], member["how"] not in ("∈", "in")
+        if member["inner"] and not fresh:
+            raise GrammarError(
+                "only freshness can ask the innermost scope", piece.span, "write x ∉ Γ[], or x ∈ Γ for any scope"
+            )
         if what[0] in "'\"":
             if fresh:
                 raise GrammarError(
                     "an ambient key can't be fresh", piece.span, "write 'key' ∈ Γ, or x ∉ Γ for a bound name"
                 )
             return AmbientMembership(key=what[1:-1], span=piece.span)
-        if member["inner"] and not fresh:
-            raise GrammarError(
-                "only freshness can ask the innermost scope", piece.span, "write x ∉ Γ[], or x ∈ Γ for any scope"
-            )
         return Membership(name=what, fresh=fresh, innermost=member["inner"] is not None, span=piece.span)
     judged = _JUDGED.match(text)
     if judged is not None and _TURNSTILE.search(text):

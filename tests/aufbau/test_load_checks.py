@@ -7,7 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from aufbau import AufbauError, Grammar, GrammarError, LimitError, Limits, Oracle, StartError, TypeTextError, Verdict
+from aufbau import (
+    AufbauError,
+    Grammar,
+    GrammarError,
+    LimitError,
+    Limits,
+    Oracle,
+    StartError,
+    TypeTextError,
+    Verdict,
+)
 
 # A type, a typed literal and a name; the table counts lines from the first one after it.
 BASE = """%start S Name Num
@@ -25,12 +35,26 @@ SURFACE = [
     ("unknown-nonterminal", "Word ::= 'x' Wrod\n", 1, 14, "unknown nonterminal Wrod in Word", "Word"),
     ("unknown-nonterminal-far", "A ::= 'x' Zebra\n", 1, 11, "Zebra", "define it, or quote it"),
     ("second-line", "A ::= 'x'\n    | 'y' Bee\n", 2, 11, "Bee", "define it"),
-    ("twice", "A ::= 'x'\nA ::= 'y'\n", 2, 1, "A is defined twice (first at line 1)", "join the alternatives"),
+    (
+        "twice",
+        "A ::= 'x'\nA ::= 'y'\n",
+        2,
+        1,
+        "A is defined twice (first at line 1)",
+        "join the alternatives",
+    ),
     ("unproductive", "A ::= 'x' A\nB ::= A | 'y'\n", 1, 1, "A is unproductive", "does not lead back"),
     ("unreachable", "A ::= 'x'\nC ::= 'z'\nB ::= A\n", 2, 1, "C is unreachable from B", "%start B C"),
     ("cycle", "A ::= B | 'x'\nB ::= A\n", 1, 1, "zero-consumption cycle", "remove the unit alternative"),
     ("cycle-nullable", "E ::= ε\nA ::= E A E | 'x'\n", 2, 1, "A can derive A itself", "Proposition 2.2"),
-    ("cycle-of-three", "C ::= B | 'x'\nB ::= A\nA ::= C | 'y'\n", 1, 1, "zero-consumption cycle", "unit alternative"),
+    (
+        "cycle-of-three",
+        "C ::= B | 'x'\nB ::= A\nA ::= C | 'y'\n",
+        1,
+        1,
+        "zero-consumption cycle",
+        "unit alternative",
+    ),
     ("empty-regex", "A ::= //\n", 1, 7, "an empty regex", "at least one character"),
     ("nullable-regex", "A ::= 'x' /a*/\n", 1, 11, "matches the empty text", "ε alternative"),
     ("impossible-regex", "A ::= /[^\\x00-\\u{10FFFF}]/\n", 1, 7, "matches nothing", "no text"),
@@ -61,7 +85,14 @@ SURFACE = [
 ]
 
 RULES = [
-    ("unattached", "A(lable) ::= Num\nS ::= A\n\n--- (label)\n'int'\n", 4, 6, "rule label is attached to no", "lable"),
+    (
+        "unattached",
+        "A(lable) ::= Num\nS ::= A\n\n--- (label)\n'int'\n",
+        4,
+        6,
+        "rule label is attached to no",
+        "lable",
+    ),
     ("label-without-rule", "S(nmu) ::= Num\n", 1, 1, "S is labelled nmu", "num"),
     (
         "rule-twice",
@@ -72,7 +103,14 @@ RULES = [
         "remove one",
     ),
     ("binding", "S(s) ::= Name[xx]\n\nyy ∈ Γ\n--- (s)\nΓ(xx)\n", 3, 1, "the binding yy", "bind it"),
-    ("binding-near", "S(s) ::= Name[name]\n\nnmae ∈ Γ\n--- (s)\n⊤\n", 3, 1, "the binding nmae", "did you mean name"),
+    (
+        "binding-near",
+        "S(s) ::= Name[name]\n\nnmae ∈ Γ\n--- (s)\n⊤\n",
+        3,
+        1,
+        "the binding nmae",
+        "did you mean name",
+    ),
     ("binding-in-conclusion", "S(s) ::= Name[x]\n\nx ∈ Γ\n--- (s)\nΓ(y)\n", 5, 1, "the binding y", "bind it"),
     ("binding-of-child", "S(s) ::= Num[e]\n\nΓ ⊢ f : ?A\n--- (s)\n⊤\n", 3, 1, "the binding f", "bind it"),
     (
@@ -93,9 +131,30 @@ RULES = [
         "is not a type",
         "types are spelled by",
     ),
-    ("type-name-is-no-type", "S(s) ::= Name[x]\n\nΓ(x) = x\n--- (s)\n⊤\n", 3, 8, "'x'", "look names up with Γ(x)"),
-    ("second-premise", "S(s) ::= Name[x]\n\nx ∈ Γ,\n   z ∈ Γ\n--- (s)\n⊤\n", 4, 4, "the binding z", "bind it"),
-    ("second-premise-type", "S(s) ::= Name[x]\n\nx ∈ Γ,\n   Γ(x) =  'itn'\n--- (s)\n⊤\n", 4, 13, "itn", "types are"),
+    (
+        "type-name-is-no-type",
+        "S(s) ::= Name[x]\n\nΓ(x) = x\n--- (s)\n⊤\n",
+        3,
+        8,
+        "'x'",
+        "look names up with Γ(x)",
+    ),
+    (
+        "second-premise",
+        "S(s) ::= Name[x]\n\nx ∈ Γ,\n   z ∈ Γ\n--- (s)\n⊤\n",
+        4,
+        4,
+        "the binding z",
+        "bind it",
+    ),
+    (
+        "second-premise-type",
+        "S(s) ::= Name[x]\n\nx ∈ Γ,\n   Γ(x) =  'itn'\n--- (s)\n⊤\n",
+        4,
+        13,
+        "itn",
+        "types are",
+    ),
     (
         "ambient-never-set",
         "S(s) ::= Num[e]\n\n'return' ∈ Γ\n--- (s)\n⊤\n",
@@ -104,9 +163,30 @@ RULES = [
         "'return', which nothing sets",
         "%ambient",
     ),
-    ("ambient-read", "S(s) ::= Num[e]\n\nΓ ⊢ e : Γ('ret')\n--- (s)\n⊤\n", 3, 9, "'ret', which nothing sets", "Γ['ret'"),
-    ("ambient-fresh", "S(s) ::= Num\n\n'k' ∉ Γ\n--- (s)\n⊤\n", 3, 1, "an ambient key can't be fresh", "x ∉ Γ"),
-    ("lexeme-judged", "S(s) ::= Name[x]\n\nΓ ⊢ x : 'int'\n--- (s)\n⊤\n", 3, 1, "lexeme without a type", "Γ(x)"),
+    (
+        "ambient-read",
+        "S(s) ::= Num[e]\n\nΓ ⊢ e : Γ('ret')\n--- (s)\n⊤\n",
+        3,
+        9,
+        "'ret', which nothing sets",
+        "Γ['ret'",
+    ),
+    (
+        "ambient-fresh",
+        "S(s) ::= Num\n\n'k' ∉ Γ\n--- (s)\n⊤\n",
+        3,
+        1,
+        "an ambient key can't be fresh",
+        "x ∉ Γ",
+    ),
+    (
+        "lexeme-judged",
+        "S(s) ::= Name[x]\n\nΓ ⊢ x : 'int'\n--- (s)\n⊤\n",
+        3,
+        1,
+        "lexeme without a type",
+        "Γ(x)",
+    ),
     ("no-lexeme", "S(s) ::= Num[n]\n\nn ∈ Γ\n--- (s)\n⊤\n", 3, 1, "not a single lexeme", "bind a terminal"),
     (
         "backwards",
@@ -124,10 +204,31 @@ RULES = [
         "can never hold: int is not bool",
         "check the types",
     ),
-    ("valueless", "V(v) ::= 'v'\nS(s) ::= V[e]\n\n--- (v)\n⊤\n\nΓ ⊢ e : 'int'\n--- (s)\n'int'\n", 7, 1, "never", "⊤"),
+    (
+        "valueless",
+        "V(v) ::= 'v'\nS(s) ::= V[e]\n\n--- (v)\n⊤\n\nΓ ⊢ e : 'int'\n--- (s)\n'int'\n",
+        7,
+        1,
+        "never",
+        "⊤",
+    ),
     ("premise", "S(s) ::= Num\n\nx foo Γ\n--- (s)\n⊤\n", 3, 1, "can't be read: x foo Γ", "premises are"),
-    ("no-comma", "S(s) ::= Name[x] Name[y]\n\nx ∈ Γ y ∈ Γ\n--- (s)\n⊤\n", 3, 1, "can't be read", "premises are"),
-    ("untyped-judgement", "S(s) ::= Num[e]\n\nΓ ⊢ e\n--- (s)\n⊤\n", 3, 1, "a judgement without a type", "⊤ when"),
+    (
+        "no-comma",
+        "S(s) ::= Name[x] Name[y]\n\nx ∈ Γ y ∈ Γ\n--- (s)\n⊤\n",
+        3,
+        1,
+        "can't be read",
+        "premises are",
+    ),
+    (
+        "untyped-judgement",
+        "S(s) ::= Num[e]\n\nΓ ⊢ e\n--- (s)\n⊤\n",
+        3,
+        1,
+        "a judgement without a type",
+        "⊤ when",
+    ),
     (
         "untyped-extension",
         "S(s) ::= Num[e]\n\nΓ[x] ⊢ e : ⊤\n--- (s)\n⊤\n",
@@ -138,10 +239,187 @@ RULES = [
     ),
     ("open-extension", "S(s) ::= Num[e]\n\nΓ[x:'int' ⊢ e : ⊤\n--- (s)\n⊤\n", 3, 2, "does not end", "]"),
     ("missing-type", "S(s) ::= Num[e]\n\nΓ ⊢ e :\n--- (s)\n⊤\n", 3, 8, "a type is missing", "⊤"),
-    ("effect-without-type", "S(s) ::= Name[x]\n\n--- (s)\nΓ → Γ[x:'int']\n", 4, 1, "an effect without a type", "⊢ σ"),
+    (
+        "effect-without-type",
+        "S(s) ::= Name[x]\n\n--- (s)\nΓ → Γ[x:'int']\n",
+        4,
+        1,
+        "an effect without a type",
+        "⊢ σ",
+    ),
     ("nameless", "S(s) ::= Num\n\n--------\n⊤\n", 3, 1, "a rule without a name", "after the dashes"),
-    ("no-conclusion", "S(s) ::= Num[e]\n\nΓ ⊢ e : ?A\n--- (s)\n", 4, 1, "rule s has no conclusion", "under the dashes"),
-    ("two-rules", "S(s) ::= Num[e]\n\n--- (s)\n⊤\n--- (t)\n⊤\n", 5, 1, "two rules in one block", "blank line"),
+    (
+        "no-conclusion",
+        "S(s) ::= Num[e]\n\nΓ ⊢ e : ?A\n--- (s)\n",
+        4,
+        1,
+        "rule s has no conclusion",
+        "under the dashes",
+    ),
+    (
+        "two-rules",
+        "S(s) ::= Num[e]\n\n--- (s)\n⊤\n--- (t)\n⊤\n",
+        5,
+        1,
+        "two rules in one block",
+        "blank line",
+    ),
+]
+
+S = "S(s) ::= Name[x]\n\n"
+E = "S(s) ::= Name[x] Num[e]\n\n"
+USE = "S(s) ::= Name[x]\n\nx ∈ Γ\n--- (s)\nΓ(x)\n"
+
+EXTENSIONS = [
+    # %given and %bottom-up
+    ("given-empty", "%given\n" + USE, 1, 7, "%given needs a name and a type", "%given length"),
+    ("given-untyped", "%given a\n" + USE, 1, 8, "%given needs a name and a type", "%given length"),
+    ("given-no-space", "%given a:int\n" + USE, 1, 8, "%given needs a name and a type", "%given length"),
+    (
+        "given-unknown-type",
+        "%given a :  itn\n" + USE,
+        1,
+        13,
+        "in the type of a: 'itn' begins no type",
+        "Type",
+    ),
+    ("given-long-type", "%given a : int bool\n" + USE, 1, 16, "in the type of a", "types are spelled by"),
+    ("given-top", "%given a : ⊤\n" + USE, 1, 12, "'⊤' begins no type", "Type"),
+    ("given-lookup", "%given a : Γ(x)\n" + USE, 1, 12, "begins no type", "Type"),
+    ("given-scheme", "%given a : ∀?A\n" + USE, 1, 12, "begins no type", "?A"),
+    (
+        "given-reserved",
+        "%given let : int\n" + USE.replace("Name[x]", "'let' Name[x]"),
+        1,
+        8,
+        "no terminal for names spells let",
+        "reserved word",
+    ),
+    ("given-number", "%given 1 : int\n" + USE, 1, 8, "no terminal for names spells 1", "can't be a name"),
+    (
+        "given-two-words",
+        "%given a b : int\n" + USE,
+        1,
+        8,
+        "no terminal for names spells a b",
+        "can't be a name",
+    ),
+    ("given-unknown-space", "%given type.a : int\n" + USE, 1, 8, "spells type.a", "can't be a name"),
+    (
+        "given-twice",
+        "%given a : int\n%given a : bool\n" + USE,
+        2,
+        8,
+        "%given a is declared twice",
+        "remove one",
+    ),
+    ("bottom-up-empty", "%bottom-up\n" + USE, 1, 11, "%bottom-up needs the name", "%bottom-up Program"),
+    ("bottom-up-quoted", "%bottom-up 'S'\n" + USE, 1, 12, "%bottom-up needs the name", "%bottom-up Program"),
+    ("bottom-up-unknown", "%bottom-up S Nmu\n" + USE, 1, 14, "%bottom-up names Nmu, which is not", "Num"),
+    # Name spaces
+    (
+        "space-nothing-fills",
+        S + "tpye.x ∈ Γ\n--- (s)\n⊤\n",
+        4,
+        6,
+        "the name space tpye, in which nothing",
+        "%given tpye",
+    ),
+    (
+        "space-looked-up",
+        S + "--- (s)\nΓ(type.x)\n",
+        3,
+        6,
+        "the name space type, in which nothing",
+        "Γ[type.x:τ]",
+    ),
+    (
+        "space-near",
+        S + "tpye.x ∈ Γ\n--- (s)\nΓ → Γ[type.x:'int'] ⊢ ⊤\n",
+        4,
+        6,
+        "the name space tpye",
+        "did you mean type",
+    ),
+    (
+        "space-binding",
+        "%given ty.a : int\n" + S + "ty.y ∈ Γ\n--- (s)\n⊤\n",
+        4,
+        1,
+        "the binding y",
+        "Symbol[y]",
+    ),
+    ("space-empty", S + ".x ∈ Γ\n--- (s)\n⊤\n", 3, 1, ".x is no name of a name space", "space.x"),
+    (
+        "space-twice",
+        S + "x ∈ Γ, ty.x ∈ Γ\n--- (s)\nΓ → Γ[ty.x:'int'] ⊢ ⊤\n",
+        3,
+        8,
+        "asks Γ twice about x",
+        "split",
+    ),
+    ("fresh-twice", S + "x ∉ Γ, x ∉ Γ[]\n--- (s)\n⊤\n", 3, 8, "asks Γ twice about x", "split"),
+    # Γ[], Γ₀ and Γ'
+    (
+        "member-inner",
+        S + "x ∈ Γ[]\n--- (s)\n⊤\n",
+        3,
+        1,
+        "only freshness can ask the innermost scope",
+        "x ∉ Γ[]",
+    ),
+    (
+        "ambient-inner",
+        "%ambient 'k'\n" + S + "'k' ∈ Γ[]\n--- (s)\n⊤\n",
+        4,
+        1,
+        "only freshness can ask",
+        "x ∉ Γ[]",
+    ),
+    (
+        "initial-member",
+        S + "x ∈ Γ₀\n--- (s)\n⊤\n",
+        3,
+        1,
+        "this premise can't be read: x ∈ Γ₀",
+        "premises are",
+    ),
+    (
+        "scope-lookup",
+        S + "Γ[](x) = ?A\n--- (s)\n⊤\n",
+        3,
+        1,
+        "'Γ[](x)' begins no type",
+        "look names up with Γ(x)",
+    ),
+    (
+        "scope-after-name",
+        E + "Γ[x:'int'][] ⊢ e : ⊤\n--- (s)\n⊤\n",
+        3,
+        12,
+        "an extension without a type",
+        "Γ[x:τ]",
+    ),
+    ("scope-before-initial", E + "Γ[]₀ ⊢ e : ⊤\n--- (s)\n⊤\n", 3, 4, "expected ⊢ after Γ", "Γ ⊢ e"),
+    ("kept-in-premise", E + "Γ' ⊢ e : ⊤\n--- (s)\n⊤\n", 3, 2, "expected ⊢ after Γ", "Γ ⊢ e"),
+    ("judged-twice", E + "Γ ⊢ e : ⊤, Γ[] ⊢ e : ⊤\n--- (s)\n⊤\n", 3, 12, "judges e twice", "one premise"),
+    ("kept-without-type", E + "--- (s)\nΓ → Γ'\n", 4, 1, "an effect without a type", "⊢ σ"),
+    ("kept-untyped-name", E + "--- (s)\nΓ → Γ'[x] ⊢ ⊤\n", 4, 8, "an extension without a type", "Γ[x:τ]"),
+    ("scope-in-conclusion", E + "--- (s)\nΓ → Γ[] ⊢ ⊤\n", 4, 7, "an extension without a type", "Γ[x:τ]"),
+    ("initial-in-conclusion", E + "--- (s)\nΓ₀ → Γ ⊢ ⊤\n", 4, 1, "begins no type", "Type"),
+    # ∀
+    ("forall-nothing", S + "--- (s)\nΓ → Γ[x:∀] ⊢ ⊤\n", 4, 10, "a type is missing", "⊤"),
+    ("forall-whole", S + "--- (s)\nΓ → Γ[x:∀'int'] ⊢ ⊤\n", 4, 7, "∀ has nothing to generalise", "[x:'int']"),
+    (
+        "forall-solved",
+        E + "Γ ⊢ e : ?A, ?A = 'int'\n--- (s)\nΓ → Γ[x:forall ?A] ⊢ ⊤\n",
+        5,
+        7,
+        "the type of x has no",
+        "[x:?A]",
+    ),
+    ("forall-demanded", E + "Γ ⊢ e : ∀?A\n--- (s)\n⊤\n", 3, 9, "begins no type", "?A"),
+    ("forall-concluded", S + "--- (s)\nforall ?A\n", 4, 1, "begins no type", "?A"),
 ]
 
 AMBIGUOUS = """Type* ::= 'int' | Type '->' Type
@@ -169,6 +447,23 @@ def test_broken_surface(text: str, line: int, column: int, message: str, hint: s
 @pytest.mark.parametrize(("text", "line", "column", "message", "hint"), [pytest.param(*c[1:], id=c[0]) for c in RULES])
 def test_broken_rules(text: str, line: int, column: int, message: str, hint: str) -> None:
     _check(refused(BASE + text), BASE.count("\n") + line, column, message, hint)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "message", "hint"), [pytest.param(*c[1:], id=c[0]) for c in EXTENSIONS]
+)
+def test_broken_extensions(text: str, line: int, column: int, message: str, hint: str) -> None:
+    _check(refused(BASE + "\n" + text), BASE.count("\n") + 1 + line, column, message, hint)
+
+
+def test_base_of_the_extensions_loads() -> None:
+    """What the entries of EXTENSIONS add their fault to."""
+    given = Oracle(Grammar.parse(BASE + "\n%given a : int\n%bottom-up S\n" + USE)).start()
+    assert given.feed("a").type == "int" and given.feed("b").verdict is Verdict.LOST
+    spaced = BASE + S + "ty.x ∉ Γ[]\n--- (s)\nΓ → Γ[ty.x:∀?A] ⊢ ⊤\n"
+    assert Oracle(Grammar.parse(spaced)).start().feed("a").verdict is Verdict.SATISFIED
+    scoped = BASE + E + "x ∈ Γ, x ∉ Γ[], Γ₀[][x:'int'] ⊢ e : ⊤\n--- (s)\nΓ → Γ' ⊢ ⊤\n"
+    assert Oracle(Grammar.parse(scoped)).start(context={"x": "int"}).feed("x").verdict is Verdict.LOST
 
 
 def _check(error: GrammarError, line: int, column: int, message: str, hint: str) -> None:
