@@ -58,6 +58,10 @@ def _parser() -> argparse.ArgumentParser:
     trace = commands.add_parser("trace", help="a line for each lexeme: verdict, time, what may follow")
     _text_options(trace, inline=True)
     trace.set_defaults(command=_trace)
+    # Validation pulls in processes and compilers, which the other commands should not wait for.
+    from aufbau.validation.command import add_parser
+
+    add_parser(commands)
     return parser
 
 

@@ -28,7 +28,7 @@ C_FLAGS = (
 ML_FLAGS = ("-w", "-a", "-alert", "-all", "-color", "never", "-error-style", "short", "-c")
 
 _ML_PLACE = re.compile(r'^File "[^"\n]*", lines? (\d+)(?:-\d+)?, characters (\d+)-\d+:\n(?:Error: )?(.*)', re.MULTILINE)
-_C_PLACE = re.compile(r"^[^:\n]*:(\d+):(\d+): (?:fatal )?error: (.*)", re.MULTILINE)
+_C_PLACE = re.compile(r"^[^:\n]*:(\d+):(?:(\d+):)? (?:fatal )?error: (.*)", re.MULTILINE)
 
 
 class Outcome(Enum):
@@ -44,7 +44,7 @@ class Diagnosis:
     """A compiler's word on a program."""
 
     outcome: Outcome
-    offset: int | None = None  # byte offset of the first diagnostic
+    offset: int | None = None  # byte offset of the first diagnostic, where it is told
     message: str = ""
 
 
@@ -92,7 +92,8 @@ class CommandCompiler:
         if found is None:
             message = output.strip() or "failed without a message"
             return Diagnosis(outcome=Outcome.UNKNOWN, message=message)
-        offset = offset_of(text, int(found[1]), int(found[2]) - self.first_column)
+        # gcc leaves the column out where a line is very long.
+        offset = offset_of(text, int(found[1]), int(found[2]) - self.first_column) if found[2] else None
         return Diagnosis(outcome=Outcome.REJECTED, offset=offset, message=found[3].strip())
 
 
@@ -113,7 +114,9 @@ def find_compiler(language: Language) -> CommandCompiler:
         program = _find("ocamlc", "apt install ocaml-nox, or opam install ocaml-base-compiler")
         return CommandCompiler(command=(program, *ML_FLAGS), suffix=".ml", place=_ML_PLACE, first_column=0)
     program = _find("cc", "apt install gcc libc6-dev")
-    return CommandCompiler(command=(program, *C_FLAGS, *_column_flags(program)), suffix=".c", place=_C_PLACE, first_column=1)
+    return CommandCompiler(
+        command=(program, *C_FLAGS, *_column_flags(program)), suffix=".c", place=_C_PLACE, first_column=1
+    )
 
 
 def _find(name: str, remedy: str) -> str:
@@ -121,7 +124,7 @@ def _find(name: str, remedy: str) -> str:
     if found is None:
         raise CompilerMissing(
             f"{name} is not on PATH, so there is nothing to compare with; install it ({remedy}), "
-            "or ask only for sets whose verdicts are recorded (--sets valid,invalid,beyond_valid,beyond_invalid)"
+            "or ask only for what a corpus records (--recorded --sets valid,invalid,beyond_valid,beyond_invalid)"
         )
     return found
 

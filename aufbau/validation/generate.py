@@ -2,57 +2,42 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 import random
 from collections import Counter
 from typing import Final, final
 
+from aufbau.lexer.automaton import LexerAutomaton
 from aufbau.oracle import Oracle, Prefix
 from aufbau.validation.guide import Choice, Guide
 from aufbau.verdict import Verdict
 
-# How strongly a choice that leaves more to write is avoided: while the program grows, and once it is long enough.
-_GROWING, _CLOSING = 0.25, 2.0
+_PRESSURE = (0.3, 1.5)  # how strongly a choice that leaves more to write is avoided while a draft grows: the range
+_WEAR = 0.3  # lexemes that each use of a terminal makes it dearer
 _STOP = 0.55  # of ending a lexeme that may end
+_SHORTEN = 0.15  # at each byte: of going for the end of the lexeme the shortest way
+_LONGEST = 64  # bytes of a lexeme
 _BARE, _ODD = 0.2, 0.03  # of no white space after a lexeme, and of any ignorable text (comments, tabs) instead
-_TRIES = 12  # terminals tried at a place before the draft is given up
-_WASTE = 3  # lexemes written, for each lexeme of the length, before a draft is given up
-_RETREATS = 30  # dead ends that a draft may back out of
+_TRIES = 12  # terminals tried at a place before some lexemes are taken back
+_RETREATS = 30  # times that a draft may take lexemes back
+_SEARCH = 150  # steps of the search for an end
+_SEARCHES = 2  # searches for an end before a draft is given up
 _DRAFTS = 40
-
-
-@final
-class _Course:
-    """How a draft fares."""
-
-    __slots__ = ("chosen", "closing", "guide", "worn")
-
-    def __init__(self, guide: Guide) -> None:
-        self.guide: Final = guide
-        self.closing = False
-        self.chosen: Choice | None = None  # the last choice
-        self.worn: Final[Counter[int]] = Counter()  # what terminals proved to cost beyond what the guide said
-
-    def learn(self, left: int) -> None:
-        """Hear how many lexemes are left after the last choice.
-
-        The guide knows no types: where a function is wanted it finds parentheses cheapest, again and again. What a
-        choice promised and did not hold is laid on its terminal.
-        """
-        if self.closing and self.chosen is not None and left > self.chosen.cost:
-            self.worn[self.chosen.terminal] += left - self.chosen.cost
 
 
 @final
 class Generator:
     """Draws programs; the same seed and grammar give the same programs."""
 
-    def __init__(self, oracle: Oracle, *, seed: str, length: int = 60) -> None:
+    def __init__(self, oracle: Oracle, *, seed: str, length: int = 40) -> None:
         """`length` is the greatest number of lexemes after which a program starts to close."""
         self._oracle: Final = oracle
+        self._space: Final = _space(oracle)
         self._random: Final = random.Random(seed)
         self._length: Final = length
         self._orders: Final[dict[tuple[int, int], list[tuple[int, float]]]] = {}
+        self._distances: Final[dict[int, dict[int, int]]] = {}
 
     def sample(self) -> bytes | None:
         """A program whose verdict is SATISFIED; None when no draft came to an end."""
@@ -64,89 +49,136 @@ class Generator:
 
     def _draft(self, length: int) -> bytes | None:
         prefix = self._oracle.start()
-        course = _Course(Guide(prefix))
+        guide = Guide(prefix)
+        pressure = self._random.uniform(*_PRESSURE)
+        worn: Counter[int] = Counter()  # how often each terminal was chosen
         written: list[Prefix] = []  # what stood before each lexeme
-        retreats = _RETREATS
-        for _ in range(_WASTE * length + 100):
-            course.closing = len(written) >= length
-            if course.closing and prefix.verdict is Verdict.SATISFIED:
-                break
-            following = self._advance(course, prefix) if prefix.extensible else None
+        retreats, searches = _RETREATS, _SEARCHES
+        while len(written) < length or prefix.verdict is not Verdict.SATISFIED:
+            if len(written) >= length:
+                searches -= 1
+                following = self._closed(guide, prefix)
+            else:
+                following = self._grown(guide, prefix, pressure, worn) if prefix.extensible else None
             if following is not None:
                 written.append(prefix)
                 prefix = following
                 continue
-            # Where the oracle says LOST late, a draft can be without a way on: go back some lexemes.
-            if prefix.verdict is Verdict.SATISFIED or not written or not retreats:
+            # Nothing can follow: the text is whole before its time, or the oracle says LOST late. Go back some lexemes.
+            if not written or not retreats or not searches:
                 break
             retreats -= 1
             back = self._random.randint(1, min(len(written), 10))
             prefix = written[-back]
             del written[-back:]
-            course.chosen = None
         return prefix.text if prefix.verdict is Verdict.SATISFIED else None
 
-    def _advance(self, course: _Course, prefix: Prefix) -> Prefix | None:
-        """The prefix after some ignorable text or none, and one more lexeme."""
-        spaced = self._separated(course.guide, prefix)
-        found = self._lexeme(course, spaced)
-        if found is None and spaced is prefix:
-            # With nothing between, the text may only go on with its last lexeme.
-            spaced = prefix.feed(b" ")
-            found = None if spaced.verdict is Verdict.LOST else self._lexeme(course, spaced)
-        return found
-
-    def _lexeme(self, course: _Course, prefix: Prefix) -> Prefix | None:
-        choices = course.guide.choices(prefix)
-        if not choices:
-            return None
-        course.learn(min(choice.cost for choice in choices) + 1)
-        pressure = _CLOSING if course.closing else _GROWING
-        prices = [choice.cost + course.worn[choice.terminal] for choice in choices]
-        least = min(prices)
+    def _grown(self, guide: Guide, prefix: Prefix, pressure: float, worn: Counter[int]) -> Prefix | None:
+        """The prefix after one more lexeme, drawn from all that may follow, what came often less likely."""
+        choices = guide.choices(prefix)
+        prices = [choice.cost + _WEAR * worn[choice.terminal] for choice in choices]
+        least = min(prices, default=0.0)
+        if prefix.verdict is Verdict.SATISFIED:
+            pressure = 0.0  # nothing is open, so a short item is no better than a long one
         keyed = [
             (self._key(math.exp(-pressure * min(price - least, 100))), choice)
             for price, choice in zip(prices, choices, strict=True)
         ]
         for _, choice in sorted(keyed, key=lambda pair: -pair[0])[:_TRIES]:
-            spelled = self._spell(course.guide, prefix, choice.terminal)
-            # A lexeme that the oracle keeps only because it may grow does not survive the end put to it.
-            if spelled is not None and spelled.try_feed(b" ") is not Verdict.LOST:
-                course.chosen = choice
-                return spelled
+            following = self._written(guide, prefix, choice)
+            if following is not None:
+                worn[choice.terminal] += 1
+                return following
         return None
+
+    def _closed(self, guide: Guide, prefix: Prefix) -> Prefix | None:
+        """A satisfied prefix a few lexemes on: A* by the guide's counts, which never exceed what is really left.
+
+        Types may forbid the cheapest way again and again (parentheses around what has no short value), so
+        following the counts greedily would not end.
+        """
+        drawn = self._random.random
+        queue: list[tuple[int, int, float, Prefix, Choice | None]] = [(0, 0, drawn(), prefix, None)]
+        for _ in range(_SEARCH):
+            if not queue:
+                return None
+            _, depth, _, reached, choice = heapq.heappop(queue)  # depth is negative: of equals the deepest first
+            if choice is None:
+                for choice in guide.choices(reached):
+                    heapq.heappush(queue, (1 - depth + choice.cost, depth, drawn(), reached, choice))
+                continue
+            following = self._written(guide, reached, choice)
+            if following is None:
+                continue
+            if following.verdict is Verdict.SATISFIED:
+                return following
+            left = min((after.cost for after in guide.choices(following)), default=None)
+            if left is not None:
+                heapq.heappush(queue, (2 - depth + left, depth - 1, drawn(), following, None))
+        return None
+
+    def _written(self, guide: Guide, prefix: Prefix, choice: Choice) -> Prefix | None:
+        """The prefix after ignorable text or none, and a lexeme of the terminal."""
+        spaced = self._separated(guide, prefix)
+        found = self._whole(guide, spaced, choice.terminal)
+        if found is None and spaced is prefix:
+            # With nothing between, the text may only go on with its last lexeme.
+            spaced = prefix.feed(self._space)
+            found = None if spaced.verdict is Verdict.LOST else self._whole(guide, spaced, choice.terminal)
+        return found
+
+    def _whole(self, guide: Guide, prefix: Prefix, terminal: int) -> Prefix | None:
+        spelled = self._spell(guide, prefix, terminal)
+        # A lexeme that the oracle keeps only because it may grow does not survive the end put to it.
+        return None if spelled is None or spelled.try_feed(self._space) is Verdict.LOST else spelled
 
     def _key(self, weight: float) -> float:
         """Sorting by this key in descending order draws without replacement (Efraimidis and Spirakis 2006)."""
         return self._random.random() ** (1 / weight) if weight > 1e-12 else 0.0
 
     def _spell(self, guide: Guide, prefix: Prefix, terminal: int) -> Prefix | None:
-        """The prefix after some text of a terminal; None when the oracle lets none through."""
+        """The prefix after some text of a terminal; None when the oracle lets none through, or none that is short."""
         automaton = guide.machine.automaton
         state = automaton.start
-        while True:
+        closing = False
+        for _ in range(_LONGEST):
             ends = bool(automaton.accepts[state] >> terminal & 1)
-            if ends and (not automaton.more[state] >> terminal & 1 or self._random.random() < _STOP):
+            if ends and not automaton.more[state] >> terminal & 1:
                 return prefix
-            for byte in self._bytes(guide, state, terminal):
+            # Where a name begins like one in scope, it may have to go on.
+            if ends and self._random.random() < _STOP and prefix.try_feed(self._space) is not Verdict.LOST:
+                return prefix
+            closing = closing or self._random.random() < _SHORTEN
+            for byte in self._bytes(guide, state, terminal, closing):
                 following = prefix.feed(bytes((byte,)))
                 if following.verdict is not Verdict.LOST:
                     prefix, state = following, automaton.step(state, byte)
                     break
             else:
                 return prefix if ends else None
+        return None
 
-    def _bytes(self, guide: Guide, state: int, terminal: int) -> list[int]:
-        """The bytes that lead on to a terminal, in random order, the readable ones more likely first."""
+    def _bytes(self, guide: Guide, state: int, terminal: int, closing: bool) -> list[int]:
+        """The bytes that lead on to a terminal, in random order, the readable ones more likely first.
+
+        In closing only those on a shortest way to its end, or strings and comments would not end.
+        """
+        automaton = guide.machine.automaton
         found = self._orders.get((state, terminal))
         if found is None:
-            automaton = guide.machine.automaton
             leading = [b for b in range(256) if automaton.live[automaton.step(state, b)] >> terminal & 1]
             found = self._orders[state, terminal] = [(byte, 1 / _readability(byte)) for byte in leading]
         if len(found) == 1:
             return [found[0][0]]
         drawn = self._random.random
-        return [byte for _, byte in sorted([(-(drawn() ** power), byte) for byte, power in found])]
+        order = [byte for _, byte in sorted([(-(drawn() ** power), byte) for byte, power in found])]
+        if closing:
+            left = self._distances.setdefault(terminal, {})
+            if not left:
+                left.update(_distances(automaton, terminal))
+            if left[state]:
+                order = [byte for byte in order if left[automaton.step(state, byte)] < left[state]]
+        return order
 
     def _separated(self, guide: Guide, prefix: Prefix) -> Prefix:
         """The prefix after white space, a comment, or nothing."""
@@ -157,8 +189,19 @@ class Generator:
             return self._spell(guide, prefix, terminal) or prefix
         if drawn < _ODD + _BARE or not prefix.text:
             return prefix
-        space = prefix.feed(b"\n" if drawn > 0.9 else b" ")
+        space = prefix.feed(b"\n" if drawn > 0.9 else self._space)
         return prefix if space.verdict is Verdict.LOST else space
+
+
+def _space(oracle: Oracle) -> bytes:
+    """A blank if the grammar ignores it, else the shortest text that it does; nothing where it ignores nothing."""
+    machine = oracle.grammar.machine(oracle.grammar.model.start)
+    automaton, ignored = machine.automaton, machine.ignore_mask
+    if automaton.classify(b" ") & ignored:
+        return b" "
+    terminals = [t for t in range(ignored.bit_length()) if ignored >> t & 1]
+    texts = (text for t in terminals for text in automaton.extensions(automaton.start, t, 1))
+    return min(texts, key=len, default=b"")
 
 
 def _readability(byte: int) -> float:
@@ -170,3 +213,19 @@ def _readability(byte: int) -> float:
     if 0x20 <= byte <= 0x7E:
         return 1.0
     return 0.05
+
+
+def _distances(automaton: LexerAutomaton, terminal: int) -> dict[int, int]:
+    """For each state from which a terminal can be reached, the least number of bytes to its end."""
+    before: dict[int, set[int]] = {}
+    for state in range(automaton.size):
+        for target in set(automaton.transitions[state]):
+            before.setdefault(target, set()).add(state)
+    found = {state: 0 for state in range(automaton.size) if automaton.accepts[state] >> terminal & 1}
+    queue = list(found)
+    for state in queue:
+        for earlier in before.get(state, ()):
+            if earlier not in found:
+                found[earlier] = found[state] + 1
+                queue.append(earlier)
+    return found

@@ -172,17 +172,23 @@ class Mutator:
     def _recursive(self, subject: _Subject) -> Iterator[tuple[Node, Node]]:
         """Nodes that hold, beside something else of substance, a part that can stand in their place."""
         for node in subject.nodes:
-            inner = [child for child in node.children if not child.is_lexeme and child.end > child.start]
-            if len(inner) < 2 or node.symbol in self._types:
+            if node.symbol in self._types or sum(map(_has_substance, node.children)) < 2:
                 continue
-            allowed = subject.symbols[node.start, node.end]
-            yield from ((node, child) for child in inner if allowed & subject.symbols[child.start, child.end])
+            allowed = subject.symbols.get((node.start, node.end), set())
+            for child in node.children:
+                if child.end > child.start and allowed & subject.symbols.get((child.start, child.end), set()):
+                    yield node, child
 
     def _expressions(self, subject: _Subject) -> Iterator[Node]:
         return (node for node in subject.nodes if self._is_expression(node))
 
     def _is_expression(self, node: Node) -> bool:
         return not node.is_lexeme and node.type is not None and node.symbol not in self._types
+
+
+def _has_substance(node: Node) -> bool:
+    """Whether a node says something of its own, as words and signs of the grammar do not."""
+    return node.end > node.start and not (node.is_lexeme and node.symbol.startswith(("'", '"')))
 
 
 def _literals(oracle: Oracle) -> list[bytes]:

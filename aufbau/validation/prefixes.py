@@ -35,19 +35,27 @@ class OutOfTime(Exception):
 def time_limit(seconds: float) -> Iterator[None]:
     """Raise `OutOfTime` inside the block once `seconds` have passed; 0 sets no limit.
 
-    Works in the main thread only, where signals arrive; each worker of the harness is a process of its own.
+    Works in the main thread only, where signals arrive; each worker of the harness is a process of its own. A timer
+    that was running before goes on afterwards.
     """
+    if not seconds:
+        yield
+        return
 
     def expire(_number: int, _frame: FrameType | None) -> None:
         raise OutOfTime(f"took longer than {seconds:g} s")
 
-    before = signal.signal(signal.SIGALRM, expire)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    began = time.monotonic()
+    handler = signal.signal(signal.SIGALRM, expire)
+    remaining, interval = signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.signal(signal.SIGALRM, handler)
+        if remaining:
+            left = remaining - (time.monotonic() - began)
+            signal.setitimer(signal.ITIMER_REAL, max(left, 1e-3), interval)
 
 
 def judge(oracle: Oracle, text: bytes, *, every_byte: bool = True, seconds: float = 0) -> Judgement:

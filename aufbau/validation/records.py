@@ -21,7 +21,7 @@ class Finding(Enum):
     UNREAD = "surface not read"  # accepted, in the fragment, but the grammar's surface does not have it
     REFUSED = "accepted, not satisfied"  # accepted and never lost, yet not SATISFIED at its end
     UNSOUND = "rejected, satisfied"  # the compiler rejects what the oracle calls SATISFIED
-    OUTSIDE = "outside the surface"  # accepted, beyond the fragment, and the syntactic twin does not take it
+    OUTSIDE = "outside the surface"  # the syntactic twin does not take what the compiler has read by then
     OPEN = "rejected, not lost"  # rejected and LIVE at its end: it may have a completion
     UNJUDGED = "not judged"  # the oracle ran out of a budget, or the compiler gave no word
 
@@ -51,6 +51,7 @@ class Record:
     failure: str = ""
     features: tuple[str, ...] = ()
     context: str = ""  # the text around the byte at which it was lost
+    unread: str = ""  # the word at which the twin was lost
     text: str = ""  # of programs that no corpus holds
 
     @property
@@ -59,6 +60,10 @@ class Record:
         if self.failure or self.verdict is None or self.accepted is None:
             return Finding.UNJUDGED
         if not self.accepted:
+            # The compiler read on where even the twin could not: what stops the oracle is not the program's error.
+            lost, start = self.twin_lost_at, self.diagnostic
+            if lost is not None and start is not None and lost < start:
+                return Finding.OUTSIDE
             return {"satisfied": Finding.UNSOUND, "lost": Finding.AGREES, "live": Finding.OPEN}[self.verdict]
         if self.verdict == "satisfied":
             return Finding.AGREES
@@ -130,7 +135,7 @@ class Journal:
             try:
                 found = json.loads(line)
                 if "done" in found:
-                    self.records += pending
+                    self.records.extend(pending)
                     self.done.add(found["done"])
                     pending, kept = [], size
                 else:

@@ -149,7 +149,7 @@ def _special() -> Iterator[Probe]:
             "shadowed by a later value": f"{definition}\n{earlier}{use}",
             "used before its definition": f"{use}{definition}\n",
             "result of another type": f"{definition}\nlet r : {other} = f {shape.use}\n",
-            "local and out of scope": f"let r : {shape.result} = {definition} in f {shape.use}\nlet s : {shape.result} = f {shape.use}\n",
+            "local and out of scope": f"let r : {shape.result} = {definition} in f {shape.use}\n{use}",
             "called by a later function": f"{definition}\nlet g (u : int) : {shape.result} = f {shape.use}\n",
             "annotated with another type": f"{definition.replace(f' : {shape.result} =', f' : {other} =', 1)}\n",
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import signal
+import re
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -16,6 +16,7 @@ from aufbau.validation.mutate import Mutator
 from aufbau.validation.prefixes import OutOfTime, judge, time_limit
 from aufbau.validation.records import Record
 
+_WORD = re.compile(rb"[\w']+|[^\w\s']+|\s+")
 _AROUND = 24  # bytes shown on each side of the place where a text was lost
 
 
@@ -27,8 +28,9 @@ class Settings:
     grammar: str  # a shipped name or a path
     seconds: float = 120.0  # time limit of one judgement
     seed: int = 0
-    length: int = 60  # lexemes after which generated programs start to close
+    length: int = 40  # lexemes after which generated programs start to close
     mutants: int = 2  # of each generated program
+    recheck: bool = False  # ask the compiler again where a rejected corpus program fails (offsets on record may be off)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -79,7 +81,9 @@ class Workbench:
         if text is None:
             return []  # no draft came to an end; the report says how many tasks gave no program
         program = Program(origin=task.origin, index=task.index, name=f"seed {seed}", text=text)
-        return [self.judged(program), *self._mutants(program, self._settings.mutants)]
+        record = self.judged(program)
+        # A mutant of what the compiler rejects anyway would tell the same fault once more.
+        return [record, *(self._mutants(program, self._settings.mutants) if record.accepted else ())]
 
     def _mutants(self, program: Program, count: int) -> list[Record]:
         try:
@@ -98,10 +102,14 @@ class Workbench:
     def judged(self, program: Program, variant: str = "") -> Record:
         """The record of one program; the compiler is asked when its word is not on record."""
         text, seconds = program.text, self._settings.seconds
-        accepted, diagnostic, message = program.accepted, program.diagnostic, program.message
-        if accepted is None:
+        accepted, diagnostic, message, doubt = program.accepted, program.diagnostic, program.message, ""
+        if accepted is None or (self._settings.recheck and not accepted):
             word = self._compiler.compile(text)
-            accepted = None if word.outcome is Outcome.UNKNOWN else word.outcome is Outcome.ACCEPTED
+            if word.outcome is Outcome.UNKNOWN:
+                doubt = f"compiler: {word.message}"
+            elif accepted is not None and word.outcome is Outcome.ACCEPTED:
+                doubt = "the corpus says that it is rejected, the compiler accepts it"
+            accepted = accepted if doubt else word.outcome is Outcome.ACCEPTED
             diagnostic, message = word.offset, word.message
         semantic = judge(self._oracle, text, seconds=seconds)
         twin = judge(self._oracle.syntactic(), text, every_byte=False, seconds=seconds)
@@ -119,9 +127,10 @@ class Workbench:
             twin=None if twin.verdict is None else twin.verdict.value,
             twin_lost_at=twin.lost_at,
             seconds=round(semantic.seconds, 6),
-            failure=semantic.failure or twin.failure or ("" if accepted is not None else f"compiler: {message}"),
+            failure=semantic.failure or twin.failure or doubt,
             features=program.features,
             context=_around(text, semantic.lost_at),
+            unread=_word(text, twin.lost_at),
             text=text.decode(errors="replace") if variant or program.origin in _OURS else "",
         )
 
@@ -137,14 +146,18 @@ def _around(text: bytes, place: int | None) -> str:
     return f"{left.decode(errors='replace')}¦{right.decode(errors='replace')}"
 
 
+def _word(text: bytes, place: int | None) -> str:
+    """The word, or the run of other signs, that holds a place."""
+    if place is None:
+        return ""
+    words = (word for word in _WORD.finditer(text) if word.end() > place)
+    found = next(words, None)
+    return "" if found is None else found[0].decode(errors="replace")
+
+
 @lru_cache(maxsize=1)
 def _workbench(settings: Settings) -> Workbench:
     return Workbench(settings)
-
-
-def ignore_interrupts() -> None:
-    """For worker processes: the parent alone answers to ctrl-C, and lets its workers end."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def carry_out(settings: Settings, task: Task) -> list[Record]:

@@ -28,7 +28,11 @@ CONTEXTS: dict[str, dict[str, str]] = {
     "tool": {"x": "int", "foo": "docs", "f": "string"},
 }
 AMBIENT = {"tool": {"open": "int", "some call": "int", "some docs": "int"}}
-every_grammar = pytest.mark.parametrize("name", GRAMMARS)
+# A set of ml or c costs many times one of the others, so their turn comes with the slow tests.
+LARGE = {"ml", "c"}
+every_grammar = pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in LARGE else []) for name in GRAMMARS]
+)
 seeds = st.integers(0, 2**48).map(Random)
 
 
