@@ -1,0 +1,170 @@
+"""The command line: `agentkit run EPISODE.toml|FOLDER…` and `agentkit demo`.
+
+Exit status: 0 every episode passed, 1 some did not, 2 the input is wrong (said in one line).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from importlib.resources import as_file, files
+from pathlib import Path
+
+import anyio
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from agentkit.agent import Agent
+from agentkit.errors import AgentError, RunError
+from agentkit.evaluation import Outcome, Summary, evaluate
+from agentkit.limits import UsageLimits
+from agentkit.models import Model, ModelError, Sampling, resolve_model
+from agentkit.modes import AVAILABLE, Mode
+from agentkit.report import outcome_table, show_episode, show_outcome, show_turn, summary_table
+from dialects import DialectError
+from episodes import Episode, EpisodeError, Suite
+from registry import RegistryError, builtin
+
+WRONG_INPUT = 2
+INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and say how it went, as an exit status."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    try:
+        command: Callable[[argparse.Namespace], int] = options.command
+        return command(options)
+    except (AgentError, ModelError, EpisodeError, RegistryError, DialectError, ValueError) as error:
+        print(f"agentkit: {' '.join(str(error).split())}", file=sys.stderr)
+        return WRONG_INPUT
+    except KeyboardInterrupt:
+        print("agentkit: interrupted", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="agentkit", description="Run episodes: a model solves a task by typed tool steps."
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    run = commands.add_parser("run", help="run episodes from TOML files or folders of them")
+    run.add_argument("paths", nargs="+", metavar="EPISODE.toml|FOLDER")
+    run.set_defaults(command=_run)
+    demo = commands.add_parser("demo", help="run the bundled example episode")
+    demo.set_defaults(command=_demo)
+    for one in (run, demo):
+        _add_options(one)
+    return parser
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--model",
+        default="default",
+        metavar="SPEC",
+        help="'default' (SmolLM2-135M-Instruct), a Hugging Face id, a folder or a GGUF file",
+    )
+    parser.add_argument(
+        "--mode",
+        action="append",
+        choices=[mode.value for mode in AVAILABLE],
+        help="how steps are decoded (default: direct); may be given twice, to compare",
+    )
+    parser.add_argument("--json", action="store_true", help="print the results as JSON, and nothing else")
+    parser.add_argument("--max-turns", type=_count, metavar="N", help="turns of one run (default: 20)")
+    parser.add_argument("--temperature", type=float, default=0.0, metavar="T", help="0, the default, is greedy")
+    parser.add_argument("--seed", type=int, metavar="N", help="makes sampling repeatable")
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is less than 1")
+    return number
+
+
+def _run(options: argparse.Namespace) -> int:
+    registry = builtin()
+    episodes: list[Episode] = []
+    for text in options.paths:
+        path = Path(text)
+        episodes += Suite.load(path, registry) if path.is_dir() else [Episode.from_toml(path, registry)]
+    return _run_all(options, episodes)
+
+
+def _demo(options: argparse.Namespace) -> int:
+    with as_file(files("agentkit") / "data" / "demo.toml") as path:
+        episode = Episode.from_toml(path)
+    return _run_all(options, [episode])
+
+
+def _run_all(options: argparse.Namespace, episodes: list[Episode]) -> int:
+    model = resolve_model(options.model)
+    console = Console(quiet=options.json, highlight=False)
+    modes = [Mode(name) for name in options.mode or [Mode.DIRECT.value]]
+    outcomes = {mode: _run_mode(console, _agent(options, model, mode), episodes) for mode in dict.fromkeys(modes)}
+    summaries = [Summary.of(mode, done) for mode, done in outcomes.items()]
+    if options.json:
+        print(json.dumps(_to_data(outcomes, summaries), ensure_ascii=False, indent=2, allow_nan=False))
+    elif len(episodes) > 1 or len(outcomes) > 1:
+        console.print(summary_table(summaries))
+    return 0 if all(outcome.passed for done in outcomes.values() for outcome in done) else 1
+
+
+def _agent(options: argparse.Namespace, model: Model, mode: Mode) -> Agent:
+    limits = UsageLimits() if options.max_turns is None else UsageLimits(turn_limit=options.max_turns)
+    sampling = Sampling(temperature=options.temperature, seed=options.seed)
+    return Agent(model, mode=mode, usage_limits=limits, sampling=sampling)
+
+
+def _run_mode(console: Console, agent: Agent, episodes: list[Episode]) -> list[Outcome]:
+    if len(episodes) == 1:
+        return [anyio.run(_show_run, console, agent, episodes[0])]
+    outcomes = _with_progress(console, agent, episodes)
+    console.print(outcome_table(outcomes))
+    return outcomes
+
+
+async def _show_run(console: Console, agent: Agent, episode: Episode) -> Outcome:
+    """Run one episode and print every turn as it ends."""
+    show_episode(console, episode)
+    async with agent.iter(episode) as run:
+        shown = 0
+        try:
+            async for turn in run:
+                show_turn(console, turn, run.result.bindings)
+                shown = turn.number
+            outcome = Outcome(result=run.result)
+        except RunError as error:
+            # The turn that ended the run was recorded, but never handed out.
+            for turn in error.result.turns[shown:]:
+                show_turn(console, turn, error.result.bindings)
+            outcome = Outcome(result=error.result, error=str(error))
+    show_outcome(console, outcome)
+    return outcome
+
+
+def _with_progress(console: Console, agent: Agent, episodes: list[Episode]) -> list[Outcome]:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task(agent.mode.value, total=len(episodes))
+
+        async def main() -> list[Outcome]:
+            return await evaluate(agent, episodes, on_outcome=lambda _: progress.advance(task))
+
+        return anyio.run(main)
+
+
+def _to_data(outcomes: dict[Mode, list[Outcome]], summaries: list[Summary]) -> object:
+    """One result for one run; for several, the runs by mode and their figures."""
+    runs = [outcome for done in outcomes.values() for outcome in done]
+    if len(runs) == 1:
+        return runs[0].to_data()
+    return {
+        "runs": {mode.value: [outcome.to_data() for outcome in done] for mode, done in outcomes.items()},
+        "summaries": [summary.to_data() for summary in summaries],
+    }

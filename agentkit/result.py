@@ -1,0 +1,132 @@
+"""What a run gives back: the output and everything that led to it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from enum import Enum
+
+from agentkit.models import FinishReason, TokenRecord
+from dialects.steps import Step
+from episodes import Bindings, Grade, Transcript, Turn, plain
+
+
+class StopReason(Enum):
+    """Why a run ended."""
+
+    RETURNED = "returned"
+    """A return step gave the output."""
+
+    RUNNING = "running"
+    """It has not ended: the result is a snapshot, or the caller left the loop."""
+
+    LIMIT = "limit"
+    """A usage limit was reached."""
+
+    REPEATED = "repeated"
+    """One step came too often."""
+
+    INCOMPLETE_STEP = "incomplete_step"
+    """The text of a step stopped before its end."""
+
+    TOOL_FAILED = "tool_failed"
+    """A tool call gave no value of its type."""
+
+    ERROR = "error"
+    """Something else raised: the model, a grader, or a cancelled task."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunUsage:
+    """What a run used, counted."""
+
+    turns: int = 0
+    tool_calls: int = 0
+    """Calls that were begun, nested ones counted singly."""
+
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    prefilled_tokens: int = 0
+    generated_tokens: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunTiming:
+    """Seconds of a run, apart by who spent them."""
+
+    model_s: float = 0.0
+    oracle_s: float = 0.0
+    tools_s: float = 0.0
+    total_s: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TurnTelemetry:
+    """How the text of one turn came about."""
+
+    number: int
+    finish: FinishReason
+    tokens: tuple[TokenRecord, ...]
+    model_s: float
+    oracle_s: float
+    repetition_allowed: bool
+    """Every step would have been a repetition, so the rule against them was set aside."""
+
+    def to_data(self) -> dict[str, object]:
+        """The figures as JSON-able data, the tokens summed up."""
+        count = len(self.tokens)
+        return {
+            "number": self.number,
+            "finish": self.finish.value,
+            "tokens": count,
+            "first_choices": sum(token.first_choice for token in self.tokens),
+            "rejected": sum(token.rejected for token in self.tokens),
+            "mean_entropy": sum(token.entropy for token in self.tokens) / count if count else 0.0,
+            "model_s": self.model_s,
+            "oracle_s": self.oracle_s,
+            "repetition_allowed": self.repetition_allowed,
+        }
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunResult:
+    """The result of a run; of a run that did not end well, its result so far."""
+
+    episode: str
+    output: object
+    steps: tuple[Step, ...]
+    """The executed steps, in order."""
+
+    bindings: Bindings
+    transcript: Transcript
+    telemetry: tuple[TurnTelemetry, ...]
+    usage: RunUsage
+    timing: RunTiming
+    stop_reason: StopReason
+    grade: Grade | None
+    """The grader's judgement of a returned output; None where there is no grader or no output."""
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """The turns, executed or refused."""
+        return self.transcript.turns
+
+    def to_data(self) -> dict[str, object]:
+        """The result as JSON-able data; values that JSON cannot hold are told by type and representation."""
+        return {
+            "episode": self.episode,
+            "output": plain(self.output),
+            "stop_reason": self.stop_reason.value,
+            "grade": {"passed": self.grade.passed, "reason": self.grade.reason} if self.grade else None,
+            "bindings": {
+                name: {"type": bound.type.name, "value": plain(bound.value)} for name, bound in self.bindings.items()
+            },
+            "turns": [turn.to_data() for turn in self.turns],
+            "telemetry": [one.to_data() for one in self.telemetry],
+            "usage": {name: getattr(self.usage, name) for name in RunUsage.__dataclass_fields__},
+            "timing": {name: getattr(self.timing, name) for name in RunTiming.__dataclass_fields__},
+        }
+
+    def to_json(self, indent: int | None = None) -> str:
+        """The result as JSON text."""
+        return json.dumps(self.to_data(), ensure_ascii=False, indent=indent, allow_nan=False)

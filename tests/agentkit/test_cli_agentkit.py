@@ -1,0 +1,188 @@
+"""The command line: what it prints, its exit status, and one line for wrong input."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from agentkit import cli
+from agentkit.models import MissingExtraError, Model, ModelNotFoundError, ScriptedModel
+
+SOLVED = ('let d = search("aurora");', "let n = count(d);", "return n;")
+EPISODE = """
+name = "{name}"
+prompt = "How many documents mention the aurora?"
+output_type = "int"
+expected = {expected}
+"""
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The replies of the model that the command line finds, whatever is asked for."""
+    replies: list[str] = []
+
+    def resolve(spec: str) -> Model:
+        return ScriptedModel(replies)
+
+    monkeypatch.setattr(cli, "resolve_model", resolve)
+    return replies
+
+
+@pytest.fixture
+def count() -> int:
+    from registry import Docs, builtin
+
+    with builtin() as registry:
+        found = registry["search"].function(query="aurora")
+        assert isinstance(found, Docs)
+        return len(found)
+
+
+def write(folder: Path, names: Iterable[str], expected: int) -> Path:
+    for name in names:
+        (folder / f"{name}.toml").write_text(EPISODE.format(name=name, expected=expected), encoding="utf-8")
+    return folder
+
+
+def test_one_episode_is_printed_turn_by_turn(
+    tmp_path: Path, script: list[str], count: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script += SOLVED
+    assert cli.main(["run", str(write(tmp_path, ["a"], count) / "a.toml")]) == 0
+    shown = capsys.readouterr().out
+    wanted = ["How many documents", "turn 3", *SOLVED, "d : docs, n : int", "passed", "3 turns, 2 tool calls"]
+    assert [part for part in wanted if part not in shown] == []
+
+
+def test_a_wrong_answer_is_status_1(
+    tmp_path: Path, script: list[str], count: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script += SOLVED
+    assert cli.main(["run", str(write(tmp_path, ["a"], count + 1) / "a.toml")]) == 1
+    assert "not passed" in capsys.readouterr().out
+
+
+def test_a_run_that_stops_is_shown_to_its_end(
+    tmp_path: Path, script: list[str], count: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script += [SOLVED[0], "let n = count(5);"]
+    assert cli.main(["run", str(write(tmp_path, ["a"], count) / "a.toml")]) == 1
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "turn 2" in shown and "let n = count(" in shown and "was not executed" in shown
+
+
+def test_a_folder_gives_tables(
+    tmp_path: Path, script: list[str], count: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script += [*SOLVED, *SOLVED, "Hm.", *SOLVED, *SOLVED]
+    arguments = ["run", str(write(tmp_path, ["a", "b"], count)), "--mode", "direct", "--mode", "unconstrained"]
+    assert cli.main(arguments) == 0
+    shown = capsys.readouterr().out
+    for part in ("direct", "unconstrained", "100%", "86%", "well", "oracle"):
+        assert part in shown
+
+
+def test_json_and_nothing_else(
+    tmp_path: Path, script: list[str], count: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script += SOLVED
+    one = str(write(tmp_path, ["a"], count) / "a.toml")
+    assert cli.main(["run", one, "--json"]) == 0
+    single = json.loads(capsys.readouterr().out)
+    assert single["output"] == count and single["passed"] and single["error"] is None
+
+    arguments = [one, "--json", "--mode", "direct", "--mode", "unconstrained", "--max-turns", "3"]
+    script += ["No.", "No!", "No?"]
+    assert cli.main(["run", *arguments]) == 1
+    several = json.loads(capsys.readouterr().out)
+    assert [row["passed"] for row in several["summaries"]] == [1, 0]
+    assert "turn_limit" in several["runs"]["unconstrained"][0]["error"]
+
+
+def test_the_demo_is_an_episode_that_can_be_solved(script: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    script += ['let d = search("solar storms 1859");', "let n = count(d);", "return n;"]
+    assert cli.main(["demo"]) == 0
+    assert "passed" in capsys.readouterr().out
+
+
+BAD_FILES = [
+    ("prompt = 'x'\noutput = 'int'", "output"),
+    ("prompt = 3", "prompt"),
+    ("prompt = ''", "empty"),
+    ("prompt = ", "TOML"),
+    ("prompt = 'x'\nprefix = 'lett'", "no step can begin"),
+]
+
+
+@pytest.mark.parametrize(("text", "said"), BAD_FILES)
+def test_a_bad_file_is_told_in_one_line(
+    tmp_path: Path, script: list[str], capsys: pytest.CaptureFixture[str], text: str, said: str
+) -> None:
+    file = tmp_path / "bad.toml"
+    file.write_text(text, encoding="utf-8")
+    assert cli.main(["run", str(file)]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith("agentkit: ") and told.count("\n") == 1 and said in told
+
+
+def test_a_missing_file_or_an_empty_folder(
+    tmp_path: Path, script: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for path in (tmp_path / "none.toml", tmp_path):
+        assert cli.main(["run", str(path)]) == 2
+        assert str(path) in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("error", [MissingExtraError("torch"), ModelNotFoundError("nothing is called x")])
+def test_a_model_that_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: Exception
+) -> None:
+    def resolve(spec: str) -> Model:
+        raise error
+
+    monkeypatch.setattr(cli, "resolve_model", resolve)
+    assert cli.main(["run", str(write(tmp_path, ["a"], 1)), "--model", "x"]) == 2
+    told = capsys.readouterr().err
+    assert str(error) in told and "Traceback" not in told
+
+
+BAD_OPTIONS = [
+    (["walk"], "invalid choice: 'walk'"),
+    (["run"], "EPISODE.toml|FOLDER"),
+    (["demo", "--mode", "mixed"], "invalid choice: 'mixed'"),
+    (["demo", "--max-turns", "0"], "less than 1"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "said"), BAD_OPTIONS)
+def test_bad_options_are_status_2(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        cli.main(arguments)
+    assert caught.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_negative_temperature_is_wrong_input(script: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["demo", "--temperature", "-1"]) == 2
+    assert "temperature" in capsys.readouterr().err
+
+
+def test_control_characters_of_a_model_do_not_reach_the_terminal(
+    tmp_path: Path, script: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    script += ["\x1b[2J hello", "return 0;"]
+    cli.main(["run", str(write(tmp_path, ["a"], 0) / "a.toml"), "--mode", "unconstrained"])
+    assert "\x1b[2J" not in capsys.readouterr().out
+
+
+def test_the_module_runs() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "agentkit", "--help"], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert "run" in done.stdout and "demo" in done.stdout
