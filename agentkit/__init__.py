@@ -2,7 +2,6 @@
 
 from agentkit.agent import Agent
 from agentkit.errors import (
-    AgentError,
     ConfigurationError,
     IncompleteStep,
     ModelFailed,
@@ -17,6 +16,7 @@ from agentkit.limits import UsageLimits
 from agentkit.modes import Mode
 from agentkit.prompts import PromptVariant
 from agentkit.result import RunResult, RunTiming, RunUsage, StopReason, TurnTelemetry
+from agentkit.root import AgentError
 from agentkit.run import Run
 
 __all__ = [

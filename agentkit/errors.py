@@ -19,12 +19,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from agentkit.root import AgentError
+
 if TYPE_CHECKING:
     from agentkit.result import RunResult
-
-
-class AgentError(Exception):
-    """Anything that agentkit raises on purpose."""
 
 
 class ConfigurationError(AgentError):

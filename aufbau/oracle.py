@@ -14,6 +14,7 @@ from aufbau.grammar.grammar import Grammar
 from aufbau.lexer.automaton import LexerAutomaton
 from aufbau.lexer.state import Hypothesis, Reader
 from aufbau.limits import Limits
+from aufbau.regex import DEAD
 from aufbau.typesystem.context import Context
 from aufbau.typesystem.syntax import TypeReadError
 from aufbau.typesystem.terms import Term
@@ -204,7 +205,12 @@ class Prefix:
         """The bytes that can follow without losing the text, in ascending order."""
         if self._lost_at is not None:
             return b""
-        return bytes(byte for byte in range(256) if self._step(self._state, byte, True).hypotheses)
+        automaton = self.automaton
+        rows = [automaton.transitions[hypothesis.state] for hypothesis in self._state.hypotheses]
+        if any(automaton.accepts[hypothesis.state] for hypothesis in self._state.hypotheses):
+            rows.append(automaton.transitions[automaton.start])
+        readable = [byte for byte in range(256) if any(row[byte] != DEAD for row in rows)]
+        return bytes(byte for byte in readable if self._step(self._state, byte, True).hypotheses)
 
     # Verdicts
 

@@ -1,6 +1,6 @@
 """The tree of errors that models raise; each message says what failed, where, and how to mend it.
 
-ModelError
+ModelError (an AgentError)
 ├── MissingExtraError     a package of the extra `models` is not installed
 ├── ModelNotFoundError    a model specification that names nothing we can load
 ├── ModelLoadError        a model that is there but cannot be loaded
@@ -14,9 +14,11 @@ ModelError
 
 from __future__ import annotations
 
+from agentkit.root import AgentError
 
-class ModelError(Exception):
-    """The root of every error of this package."""
+
+class ModelError(AgentError):
+    """The root of what models raise."""
 
 
 class MissingExtraError(ModelError, ImportError):

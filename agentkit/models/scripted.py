@@ -99,7 +99,9 @@ class TextSession:
         await anyio.lowlevel.checkpoint()
         prompt = sum(len(_PIECE.findall(message.content)) for message in messages)
         start = perf_counter()
-        reply = self._answer(messages, prefix)
+        # What the answer begins with is part of what the model is told.
+        begun = (Message(role="assistant", content=assistant_prefill),) if assistant_prefill else ()
+        reply = self._answer((*messages, *begun), prefix)
         if inspect.isawaitable(reply):
             reply = await reply
         if not isinstance(reply, str):
