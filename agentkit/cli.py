@@ -17,12 +17,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from agentkit.agent import Agent
+from agentkit.errors import RunError
 from agentkit.evaluation import Outcome, Summary, evaluate
 from agentkit.limits import UsageLimits
 from agentkit.models import Model, ModelError, Sampling, resolve_model
 from agentkit.modes import AVAILABLE, Mode
 from agentkit.report import outcome_table, show_episode, show_outcome, show_turn, summary_table
-from agentkit.root import AgentError, RunError
+from agentkit.root import AgentError
 from dialects import DialectError
 from episodes import Episode, EpisodeError, Suite
 from registry import RegistryError, builtin

@@ -21,6 +21,7 @@ from aufbau.lexer.state import Hypothesis, Reader
 from aufbau.typesystem.terms import Term
 
 _SHOWN = 12  # expectations listed in a message
+_CLASHES = 5  # refusals that an explanation keeps, the most telling first
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -200,7 +201,7 @@ class _Explainer:
                     key = (clash.nonterminal, clash.premise, clash.found)
                     if key not in found or "?" in (found[key].wanted or ""):
                         found[key] = clash
-        return tuple(sorted(found.values(), key=lambda clash: "?" in (clash.wanted or "")))
+        return tuple(sorted(found.values(), key=lambda clash: "?" in (clash.wanted or "")))[:_CLASHES]
 
     def _partial(self, lexeme: str) -> int:
         """Terminals that a lexeme which is none yet may become."""
