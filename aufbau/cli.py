@@ -45,6 +45,7 @@ def _parser() -> argparse.ArgumentParser:
     check = commands.add_parser("check", help="load a grammar with every check and say what it holds")
     check.add_argument("grammar", help=f"a shipped grammar ({', '.join(shipped())}) or an .auf file")
     check.add_argument("--source", action="store_true", help="print the grammar as it renders")
+    check.add_argument("--classify", action="store_true", help="decide whether dead ends are excluded, and show why")
     check.set_defaults(command=_check)
     run = commands.add_parser("run", help="judge a text: verdict, type, where and why it is lost")
     _text_options(run)
@@ -128,6 +129,10 @@ def _check(options: argparse.Namespace, console: Console) -> int:
     }
     for name, value in rows.items():
         console.print(f"  [dim]{name:<13}[/]{escape(value)}")
+    if options.classify:
+        from aufbau.classify import check  # heavy, and wanted by this option alone
+
+        console.print(escape(str(check(grammar))))
     return 0
 
 

@@ -18,7 +18,6 @@ from agentkit import (
     IncompleteStep,
     Mode,
     ModelFailed,
-    ModeNotAvailable,
     PromptVariant,
     RepeatedStep,
     RunEnded,
@@ -416,25 +415,6 @@ def test_a_model_that_fails_leaves_the_result(calls: Calls) -> None:
     error = refused(ModelFailed, make_agent(calls, THREE_TURNS[0]))
     assert list(error.result.bindings) == ["p"]
     assert "turn 2" in str(error)
-
-
-@pytest.mark.parametrize("mode", ["mixed", "thinking", "syntactic"])
-def test_modes_to_come_are_refused_by_name(mode: str) -> None:
-    with pytest.raises(ModeNotAvailable, match=rf"'{mode}' is not available.*'direct' and 'unconstrained'"):
-        Agent(ScriptedModel([]), mode=mode)
-
-
-CONFIGURATIONS: list[tuple[dict[str, object], str]] = [
-    ({"mode": "dircet"}, "unknown mode 'dircet'"),
-    ({"dialect": "cobol"}, "unknown dialect 'cobol'.*'c'"),
-    ({"tool_errors": "ignore"}, "'raise' or 'observe'"),
-]
-
-
-@pytest.mark.parametrize(("options", "said"), CONFIGURATIONS)
-def test_a_wrong_argument_is_refused(options: dict[str, object], said: str) -> None:
-    with pytest.raises(ConfigurationError, match=said):
-        Agent(ScriptedModel([]), **options)  # type: ignore[arg-type]
 
 
 def test_a_prefix_that_begins_no_step_is_refused(calls: Calls) -> None:

@@ -1,0 +1,27 @@
+"""Agents that are put together wrongly are refused by name, with what would do."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentkit import Agent, ConfigurationError, ModeNotAvailable
+from agentkit.models import ScriptedModel
+
+
+@pytest.mark.parametrize("mode", ["mixed", "thinking", "syntactic"])
+def test_modes_to_come_are_refused_by_name(mode: str) -> None:
+    with pytest.raises(ModeNotAvailable, match=rf"'{mode}' is not available.*'direct' and 'unconstrained'"):
+        Agent(ScriptedModel([]), mode=mode)
+
+
+CONFIGURATIONS: list[tuple[dict[str, object], str]] = [
+    ({"mode": "dircet"}, "unknown mode 'dircet'"),
+    ({"dialect": "cobol"}, "unknown dialect 'cobol'.*'c'"),
+    ({"tool_errors": "ignore"}, "'raise' or 'observe'"),
+]
+
+
+@pytest.mark.parametrize(("options", "said"), CONFIGURATIONS)
+def test_a_wrong_argument_is_refused(options: dict[str, object], said: str) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        Agent(ScriptedModel([]), **options)  # type: ignore[arg-type]
