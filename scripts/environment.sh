@@ -18,15 +18,20 @@ find_python() {
     return 1
 }
 
-# What a bare Debian or Ubuntu lacks, installed where we may: its Python comes without venv and ensurepip.
+# What a bare Debian or Ubuntu lacks, installed where we may: its Python comes without venv and ensurepip, and the
+# languages are compared with their compilers (those tests are skipped where a compiler is missing).
 install_system_packages() {
-    local python
-    find_python "import ensurepip, venv" >/dev/null && return
-    python=$(find_python "") || return 0
-    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-        python=$("$python" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')
-        say "Installing the system package $python"
-        apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "$python" >/dev/null
+    local python wanted=()
+    if ! find_python "import ensurepip, venv" >/dev/null && python=$(find_python ""); then
+        wanted+=("$("$python" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')")
+    fi
+    command -v ocamlc >/dev/null || wanted+=(ocaml-nox)
+    command -v cc >/dev/null || wanted+=(gcc libc6-dev)
+    if [ "${#wanted[@]}" -gt 0 ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+        say "Installing system packages: ${wanted[*]}"
+        # Without them the tests still run, but for those that ask the compilers.
+        apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${wanted[@]}" >/dev/null ||
+            say "The system packages could not be installed; going on without them"
     fi
 }
 
