@@ -34,7 +34,7 @@ every_grammar = pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.slow] if name in LARGE else []) for name in GRAMMARS]
 )
 # A set is judged one lexeme ahead. In ml and c a lexeme can be taken whose successor is dead under what is in scope,
-# so LOST may come a lexeme late there (never a false one), and what is said of single bytes and lexemes is left to these.
+# so LOST may come a lexeme late there (never a false one); what is said of single bytes and lexemes is left to these.
 exact_grammar = pytest.mark.parametrize("name", [name for name in GRAMMARS if name not in LARGE])
 seeds = st.integers(0, 2**48).map(Random)
 
