@@ -287,7 +287,8 @@ class Prefix:
     def context(self) -> dict[str, str]:
         """Γ after a satisfied prefix (what the start gave and what the root exported), name to type.
 
-        Before that, what the start gave: effects are exported only by what is complete.
+        Before that, what the start gave: effects are exported only by what is complete. Names that the grammar gives
+        (`%given`) and those of name spaces are left out, so the result can be handed to the next start.
         """
         gamma = self._start.context
         for answer in self._complete()[:1]:

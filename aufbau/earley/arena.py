@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from aufbau.earley.chart import Filter, Prediction, Slots
+from aufbau.earley.chart import Filter, Plan, PlanKey, Slots
 from aufbau.earley.machine import Machine, Production
 from aufbau.limits import Limits
 from aufbau.typesystem.context import Effects
@@ -30,12 +30,9 @@ class Arena:
         self.limits: Final = limits
         self.terms: Final[Terms] = machine.terms.fork()
         self.effects: Final = Effects()
-        self.plans: dict[
-            tuple[int, Term | None, Filter | None, int], tuple[Prediction, ...]
-        ] = {}  # filled by `aufbau.earley.demand.predictions`
-        self.live_plans: dict[
-            tuple[int, Term | None, Filter | None, int], tuple[Prediction, ...]
-        ] = {}  # filled by `aufbau.earley.demand.live_predictions`
+        # Filled by `predictions` and `live_predictions` of `aufbau.earley.demand`.
+        self.plans: dict[PlanKey, Plan] = {}
+        self.live_plans: dict[PlanKey, Plan] = {}
         self._filters: dict[_FilterKey, Filter] = {}
         self._initial: dict[tuple[Production, Term | None, int], Slots] = {}
         self._refined: dict[tuple[Slots, int, Term], Slots] = {}

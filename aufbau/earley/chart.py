@@ -164,3 +164,8 @@ class Prediction:
         self.demand: Term | None = None
         self.sieve: Filter | None = None
         self.holes = 0
+
+
+# What decides the predictions of a call: nonterminal, demand, filter and number of holes, but not Γ.
+PlanKey = tuple[int, Term | None, Filter | None, int]
+Plan = tuple[Prediction, ...]

@@ -9,7 +9,7 @@ met. Both only weaken demands, so pruning stays safe, and the full demand is uni
 from __future__ import annotations
 
 from aufbau.earley.arena import Arena
-from aufbau.earley.chart import Filter, Prediction, Record, Slots
+from aufbau.earley.chart import Filter, Plan, PlanKey, Prediction, Record, Slots
 from aufbau.earley.machine import NO_SLOT, RESULT, Position, Production
 from aufbau.typesystem.terms import APART, Term, variables
 from aufbau.typesystem.unify import Substitution, matches
@@ -34,9 +34,9 @@ def child_demand(arena: Arena, record: Record, slots: Slots, position: Position)
     return term, _passed(arena, record, slots, position)
 
 
-def predictions(arena: Arena, record: Record) -> tuple[Prediction, ...]:
+def predictions(arena: Arena, record: Record) -> Plan:
     """What a call predicts. It depends on the call's demand and filter, not on Γ, so it is remembered."""
-    key = (record.nonterminal, record.demand, record.filter, record.holes)
+    key = _key(record)
     found = arena.plans.get(key)
     if found is None:
         plan = []
@@ -54,10 +54,7 @@ def predictions(arena: Arena, record: Record) -> tuple[Prediction, ...]:
     return found
 
 
-_PlanKey = tuple[int, Term | None, Filter | None, int]
-
-
-def _key(record: Record) -> _PlanKey:
+def _key(record: Record) -> PlanKey:
     return record.nonterminal, record.demand, record.filter, record.holes
 
 
@@ -68,7 +65,7 @@ def _first_call(prediction: Prediction) -> Record | None:
     return Record(positions[0].nonterminal, None, prediction.demand, prediction.sieve, prediction.holes)
 
 
-def live_predictions(arena: Arena, record: Record) -> tuple[Prediction, ...]:
+def live_predictions(arena: Arena, record: Record) -> Plan:
     """Those of `predictions` whose first child can be predicted in turn, down to a terminal.
 
     Most calls below a demand lead nowhere (a bool is demanded of a sum, of its products, …), and a set has ten times
@@ -98,7 +95,7 @@ def live_predictions(arena: Arena, record: Record) -> tuple[Prediction, ...]:
     return found
 
 
-def _leads(arena: Arena, prediction: Prediction, plans: dict[_PlanKey, tuple[Prediction, ...]]) -> bool:
+def _leads(arena: Arena, prediction: Prediction, plans: dict[PlanKey, Plan]) -> bool:
     child = _first_call(prediction)
     if child is None:
         return True

@@ -15,7 +15,14 @@ from aufbau.grammar.model import (
     space_prefix,
     split_name,
 )
-from aufbau.grammar.production import ProductionBuilder, TokenChild
+from aufbau.grammar.production import (
+    ProductionBuilder,
+    TokenChild,
+    ambient_reads,
+    ambient_writes,
+    names_bound,
+    names_used,
+)
 from aufbau.lexer.automaton import LexerAutomaton, TerminalSpec, build
 from aufbau.regex.errors import RegexError
 from aufbau.regex.parse import parse_regex
@@ -32,8 +39,6 @@ def compile_grammar(model: GrammarModel, start: str) -> Machine:
 
 def spaces(model: GrammarModel) -> frozenset[str]:
     """The name spaces that rules use."""
-    from aufbau.grammar.production import names_used
-
     return frozenset(split_name(name)[0] for rule in model.rules for name in names_used(rule))
 
 
@@ -76,8 +81,6 @@ def _check_given(model: GrammarModel) -> None:
 
 def _check_spaces(model: GrammarModel) -> None:
     """A name space that rules ask must get names somewhere, or every program that uses it would silently be lost."""
-    from aufbau.grammar.production import names_bound, names_used
-
     written = {split_name(name)[0] for rule in model.rules for name in names_bound(rule)} | {""}
     written |= {split_name(given.name)[0] for given in model.given}
     for rule in model.rules:
@@ -93,8 +96,6 @@ def _check_spaces(model: GrammarModel) -> None:
 
 def _check_ambient(model: GrammarModel) -> None:
     """An ambient key that is read must be set somewhere, or every program would silently be lost."""
-    from aufbau.grammar.production import ambient_reads, ambient_writes
-
     written = set(model.ambient)
     for rule in model.rules:
         written |= ambient_writes(rule)
