@@ -21,3 +21,5 @@ class Limits:
     filter_steps: int = 256
     # Residual strings tried when a binder that must be fresh has finitely many spellings left.
     fresh_extensions: int = 1024
+    # Entries of the tables that starts share; a start that finds more begins with empty ones. About 300 bytes each.
+    arena_entries: int = 200_000

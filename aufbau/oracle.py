@@ -30,13 +30,14 @@ if TYPE_CHECKING:
 class Oracle:
     """A compiled grammar: immutable, and safe to share between threads and tasks."""
 
-    __slots__ = ("_machines", "_twin", "grammar", "limits")
+    __slots__ = ("_arenas", "_machines", "_twin", "grammar", "limits")
 
     def __init__(self, grammar: Grammar, *, limits: Limits | None = None) -> None:
         """Compile `grammar`. Raises `GrammarError` when it can't be used."""
         self.grammar: Final = grammar
         self.limits: Final = limits or Limits()
         self._machines: dict[str, Machine] = {}
+        self._arenas: dict[Machine, Arena] = {}
         self._twin: Oracle | None = None
         self._machine(grammar.model.start)
 
@@ -44,6 +45,13 @@ class Oracle:
         found = self._machines.get(symbol)
         if found is None:
             found = self._machines.setdefault(symbol, self.grammar.machine(symbol))
+        return found
+
+    def _arena(self, machine: Machine) -> Arena:
+        """The tables that a start shares with earlier ones; once they are large, fresh ones."""
+        found = self._arenas.get(machine)
+        if found is None or found.entries > self.limits.arena_entries:
+            found = self._arenas[machine] = Arena(machine, self.limits)
         return found
 
     def start(
@@ -67,7 +75,7 @@ class Oracle:
             known = ", ".join(definition.name for definition in self.grammar.model.definitions)
             raise StartError(f"there is no nonterminal {name} to start at; the grammar defines {known}")
         machine = self._machine(name)
-        arena = Arena(machine, self.limits)
+        arena = self._arena(machine)
         gamma = machine.initial.renewed()
         for key, text in (ambient or {}).items():
             gamma = gamma.bind_ambient(key, _ground_type(arena, text, f"the ambient key {key!r}"))

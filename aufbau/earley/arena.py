@@ -1,7 +1,8 @@
-"""What the prefixes of one `Oracle.start` share: tables of terms, effects and filters, and memoised slot arithmetic.
+"""What the prefixes of an oracle share: tables of terms, effects and filters, and memoised slot arithmetic.
 
 Refining slots by a type depends on nothing but its arguments, and a parse repeats the same few refinements for every
-lexeme, so each is done once and looked up afterwards. An arena dies with its prefixes.
+lexeme, so each is done once and looked up afterwards. None of it depends on Γ or on the text, so later starts profit
+from earlier ones; an arena that has grown large dies with its prefixes (`Oracle.start`).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _FilterKey = tuple[int, int, Term | None, Filter | None, tuple[Term, Term] | Non
 
 @final
 class Arena:
-    """Tables that live as long as the prefixes of one start."""
+    """Tables that live as long as the prefixes that use them."""
 
     __slots__ = ("_filters", "_initial", "_refined", "effects", "limits", "live_plans", "machine", "plans", "terms")
 
@@ -36,6 +37,11 @@ class Arena:
         self._filters: dict[_FilterKey, Filter] = {}
         self._initial: dict[tuple[Production, Term | None, int], Slots] = {}
         self._refined: dict[tuple[Slots, int, Term], Slots] = {}
+
+    @property
+    def entries(self) -> int:
+        """How many entries the tables have: a measure of their memory."""
+        return len(self.terms) + len(self.plans) + len(self._filters) + len(self._initial) + len(self._refined)
 
     def filter(
         self,

@@ -56,6 +56,10 @@ class Terms:
         """A table that starts with these terms."""
         return Terms(self)
 
+    def __len__(self) -> int:
+        """How many terms there are."""
+        return len(self._cons)
+
     def con(self, head: str, args: tuple[Term, ...] = ()) -> Term:
         """The term with this head and these arguments."""
         key = (head, args)
