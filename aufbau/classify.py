@@ -1,7 +1,7 @@
 """The conditions under which a grammar has no dead ends (paper, Definition 2.5), decided where that can be done.
 
 (P) Every reachable nonterminal has a text, and so has every terminal after reservation.
-(T) Every demand that can stand before something unread is met by a closed text (`aufbau.coverage`).
+(T) Every demand that can stand after something read is met by a closed text (`aufbau.coverage`).
 (F) What a rule asks of a child is known when the child begins, and no name that is read later decides an earlier type.
 
 With all three, every live prefix has a witness. What isn't proved isn't claimed. Where coverage fails, dead ends are
@@ -10,7 +10,7 @@ looked for, and a text is an example only when `witness` proves that nothing con
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import islice
@@ -18,18 +18,20 @@ from typing import Final
 
 from aufbau.completion import Search
 from aufbau.coverage import Gap, Proof
-from aufbau.earley.machine import NO_SLOT, Position, Production
-from aufbau.grammar.grammar import Grammar
-from aufbau.oracle import Oracle, Prefix
+from aufbau.earley.machine import NO_SLOT, Machine, Position, Production
+from aufbau.expected import expectations
+from aufbau.grammar.model import GrammarModel
+from aufbau.reading import Reading
 from aufbau.surface import NEVER, surface
 from aufbau.typesystem.terms import variables
 from aufbau.verdict import Verdict
 from aufbau.witness import Outcome, witness
 
-_PLACES: Final = 6  # uncovered places at which a dead end is looked for
-_TRIES: Final = 16  # texts that lead to one of them
-_STEPS: Final = 1_500  # of the search that leads there
-_PROOF: Final = 300  # steps of the search for a proof that a text is a dead end
+_TRIES: Final = 200  # texts of which it is asked whether they are dead ends
+_VISITS: Final = 3  # texts that lead to one uncovered place,
+_BEYOND: Final = 6  # and lexemes after each
+_STEPS: Final = 4_000  # of the search that leads there
+_PROOF: Final = 120  # steps of the search for a proof that a text is a dead end
 _SHOWN: Final = 8  # lines of evidence, and their width, where a report is printed
 _WIDTH: Final = 160
 
@@ -87,21 +89,27 @@ class GrammarReport:
         return "\n".join(lines)
 
 
-def check(grammar: Grammar, context: Mapping[str, str] | None = None) -> GrammarReport:
-    """Classify a grammar. A proof holds for every Γ, and for starts without a goal; `context` is for the examples."""
-    proofs = [Proof(grammar, root) for root in (grammar.model.start, *grammar.model.roots)]
+def check(
+    model: GrammarModel, machine: Callable[[str], Machine], context: Mapping[str, str] | None = None
+) -> GrammarReport:
+    """Classify a grammar, which `machine` compiles for a start symbol. This is `Grammar.check`.
+
+    A proof holds for starts without a goal, in every Γ that the grammar builds from one whose types are of its first
+    starred sort, or of a sort that it binds itself; `context` is what examples are looked for in.
+    """
+    proofs = [_proof(model, machine(root)) for root in (model.start, *model.roots)]
     productivity = _productivity(proofs)
-    flow = _flow(grammar, proofs)
+    flow = _flow(proofs)
     gaps = [gap for proof in proofs for gap in proof.gaps]
     uncovered = tuple(dict.fromkeys(name for gap in gaps for name in gap.types))
     places = tuple(dict.fromkeys(str(gap) for gap in gaps))
     met = tuple(dict.fromkeys(line for proof in proofs for line in proof.evidence()))
-    met += tuple(dict.fromkeys(line for proof in proofs for line in _inhabited(grammar, proof, context)))
+    met += tuple(dict.fromkeys(line for proof in proofs for line in _inhabited(proof, machine, context)))
     coverage = Condition(name="(T) type coverage", holds=None if gaps else True, evidence=met, against=places)
     example = None
     if gaps:
         cover, free = Cover.NONE, None
-        example = next(filter(None, (_dead_end(grammar, proof, context) for proof in proofs)), None)
+        example = next(filter(None, (_dead_end(proof, context) for proof in proofs)), None)
         if example is not None:
             coverage = replace(coverage, holds=False)
             free, reason = False, "a live prefix has no continuation"
@@ -111,8 +119,11 @@ def check(grammar: Grammar, context: Mapping[str, str] | None = None) -> Grammar
         cover = _cover(proofs)
         free = True if productivity.holds and flow.holds else None
         reason = f"(P), (T) and (F) hold, by {cover.value}" if free else "the conditions were not all proved"
-    if free and grammar.model.bottom_up:
-        free, reason = None, f"%bottom-up {' '.join(grammar.model.bottom_up)} is read without a demand, so late"
+        keys = sorted({key for proof in proofs for key in proof.ambient})
+        if free and keys:
+            reason += f", where the caller sets {' and '.join(keys)}"
+    if free and model.bottom_up:
+        free, reason = None, f"%bottom-up {' '.join(model.bottom_up)} is read without a demand, so late"
     return GrammarReport(
         productivity=productivity,
         coverage=coverage,
@@ -123,6 +134,15 @@ def check(grammar: Grammar, context: Mapping[str, str] | None = None) -> Grammar
         example=example,
         reason=reason,
     )
+
+
+def _proof(model: GrammarModel, machine: Machine) -> Proof:
+    """A proof that holds whatever ambient keys the caller sets, or else, where that helps, when it sets all."""
+    proof = Proof(model, machine)
+    if proof.gaps and model.ambient:
+        all_set = Proof(model, machine, frozenset(model.ambient))
+        return all_set if len(all_set.gaps) < len(proof.gaps) else proof
+    return proof
 
 
 def _productivity(proofs: list[Proof]) -> Condition:
@@ -137,7 +157,7 @@ def _productivity(proofs: list[Proof]) -> Condition:
     return Condition(name="(P) surface productivity", holds=not lacking, evidence=evidence, against=against)
 
 
-def _flow(grammar: Grammar, proofs: list[Proof]) -> Condition:
+def _flow(proofs: list[Proof]) -> Condition:
     late = dict.fromkeys(
         f"{production.name}: the type of {production.positions[earlier].binding or earlier} must be what Γ says of "
         f"{position.binding or position.symbol}, which stands after it"
@@ -167,61 +187,50 @@ def _cover(proofs: list[Proof]) -> Cover:
         return Cover.UNTYPED
     if all(proof.absolute(n) for proof, n in demanded):
         return Cover.UNIVERSAL
-    return Cover.DISTRIBUTED if any(case.args for proof in proofs for case in proof.cases) else Cover.FINITE
+    return Cover.DISTRIBUTED if any(case.args for proof, n in demanded for case in proof.cases[n]) else Cover.FINITE
 
 
-def _inhabited(grammar: Grammar, proof: Proof, context: Mapping[str, str] | None) -> Iterator[str]:
+def _inhabited(proof: Proof, machine: Callable[[str], Machine], context: Mapping[str, str] | None) -> Iterator[str]:
     """Where there are finitely many types: which of them an uncovered nonterminal has a text of in this Γ."""
-    if any(case.args or case.head.startswith("\0") for case in proof.cases):
-        return
-    oracle = Oracle(grammar)
     for symbol in dict.fromkeys(gap.symbol for gap in proof.gaps if gap.types):
+        cases = proof.cases[proof.machine.names.index(symbol)]
+        if any(case.args or case.head.startswith("\0") for case in cases):
+            continue
         found = []
-        for case in proof.cases:
-            prefix = oracle.start(symbol=symbol, context=context, goal=proof.syntax.render(case))
-            if witness(prefix, max_steps=_PROOF).outcome is Outcome.FOUND:
-                found.append(proof.syntax.render(case))
+        for shown in sorted(map(proof.syntax.render, cases)):
+            reading = Reading.begin(machine(symbol), context=context, goal=shown)
+            if witness(reading, max_steps=_PROOF).outcome is Outcome.FOUND:
+                found.append(shown)
         yield f"{symbol} has texts of the types {', '.join(found) or '(none)'} in this context"
 
 
 # Examples of dead ends
 
 
-def _dead_end(grammar: Grammar, proof: Proof, context: Mapping[str, str] | None) -> str | None:
+def _dead_end(proof: Proof, context: Mapping[str, str] | None) -> str | None:
     """A live prefix that provably has no continuation, looked for at the uncovered places."""
-    oracle = Oracle(grammar)
-    some = next((proof.syntax.render(c) for c in proof.cases if not c.args and not c.head.startswith("\0")), None)
-    ambients = [{}] if some is None or not proof.caller else [{}, dict.fromkeys(sorted(proof.caller), some)]
+    leaves = [case for cases in proof.cases for case in cases if not case.args and not case.head.startswith("\0")]
+    ambients: list[dict[str, str]] = [{}]
+    if leaves and proof.ambient:
+        ambients.append(dict.fromkeys(sorted(proof.ambient), proof.syntax.render(leaves[0])))
     for ambient in ambients:
-        start = oracle.start(symbol=proof.root, context=context, ambient=ambient)
-        found = next(filter(None, (_dead_end_at(start, gap) for gap in _places(proof))), None)
-        if found is not None:
-            return found + (f" (with {', '.join(ambient)} set)" if ambient else "")
+        start = Reading.begin(proof.machine, context=context, ambient=ambient)
+        for reading in islice(_leading(start, proof.gaps), _TRIES):
+            if reading.verdict is Verdict.LIVE and witness(reading, max_steps=_PROOF).outcome is Outcome.NONE:
+                return reading.text.decode() + (f" (with {', '.join(ambient)} set)" if ambient else "")
     return None
 
 
-def _places(proof: Proof) -> list[Gap]:
-    """Places to look at: those with uncovered types first, each nonterminal once."""
-    found: dict[str, Gap] = {}
-    for gap in sorted(proof.gaps, key=lambda gap: not gap.types):
-        found.setdefault(gap.symbol, gap)
-    return list(found.values())[:_PLACES]
-
-
-def _dead_end_at(start: Prefix, gap: Gap) -> str | None:
-    for prefix in islice(_leading(start, gap), _TRIES):
-        if prefix.verdict is Verdict.LIVE and witness(prefix, max_steps=_PROOF).outcome is Outcome.NONE:
-            return prefix.text.decode()
-    return None
-
-
-def _leading(start: Prefix, gap: Gap) -> Iterator[Prefix]:
-    """Short texts that lead to a position, and one lexeme beyond it."""
-    search = Search(start._start.reader, start._state.hypotheses, max_bytes=200)
+def _leading(start: Reading, gaps: list[Gap]) -> Iterator[Reading]:
+    """Texts that lead to one of the gaps, short ones first, and one lexeme beyond it."""
+    left = {(gap.production, gap.dot): _VISITS for gap in gaps}
+    search = Search(start.reader, start.hypotheses, max_bytes=200)
     search.max_steps = _STEPS
     for step in search.steps():
-        if step.item.dot == gap.dot and step.item.production is gap.production:
+        place = (step.item.production, step.item.dot)
+        if left.get(place, 0):
+            left[place] -= 1
             reached = start.feed(next(search.spelled(step)))
             yield reached
-            for expected in reached.expected():
-                yield reached.feed(expected.text)
+            for expected in islice(expectations(reached.reader, reached.hypotheses), _BEYOND):
+                yield reached.feed(expected.text.encode())

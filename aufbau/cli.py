@@ -130,9 +130,7 @@ def _check(options: argparse.Namespace, console: Console) -> int:
     for name, value in rows.items():
         console.print(f"  [dim]{name:<13}[/]{escape(value)}")
     if options.classify:
-        from aufbau.classify import check  # heavy, and wanted by this option alone
-
-        console.print(escape(str(check(grammar))))
+        console.print(escape(str(grammar.check())))
     return 0
 
 

@@ -13,14 +13,13 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, final
 
 from aufbau.earley.chart import Answer, Item, ItemSet, Lexeme, Record, Waiter
-from aufbau.earley.demand import child_demand, live_predictions
+from aufbau.earley.demand import live_predictions
 from aufbau.earley.machine import NO_SLOT, RESULT, Machine, Position, Production
-from aufbau.earley.parser import Parser, _SetBuilder
+from aufbau.earley.parser import Parser
 from aufbau.lexer.state import Hypothesis, Reader
 from aufbau.regex import DEAD
 from aufbau.surface import NEVER, bits, clings, surface
-from aufbau.typesystem.context import Context
-from aufbau.typesystem.terms import APART, Term, variables
+from aufbau.typesystem.terms import variables
 
 _SPELLINGS: Final = 256  # of a name that are tried until one is free
 _NONE: Final = b""
@@ -288,22 +287,8 @@ class Search:
 
     def _call(self, step: Step, position: Position) -> None:
         """Wait for the child at the dot; the same as in a set, but calls are shared by the whole text to come."""
-        item, terms = step.item, self.parser.arena.terms
-        demand, sieve = child_demand(self.parser.arena, item.record, item.slots, position)
-        gamma: Context | None = None
-        if self.machine.sensitive[position.nonterminal]:
-            gamma = self.parser.extended(item, position)
-        mapping: tuple[Term | None, ...] | None = None
-        holes = 0
-        if gamma is not None and not gamma.ground:
-            names: dict[int, int] = {}
-            gamma = gamma.rename(terms, names)
-            demand = None if demand is None else terms.rename(demand, names)
-            holes = len(names)
-            mapping = tuple([terms.var(number) if number < APART else None for number in names])
-        elif demand is not None:
-            demand, holes = terms.canonical(demand)
-        step.waiter = Waiter(item, mapping)
+        item = step.item
+        step.waiter, gamma, demand, sieve, holes = self.parser.call(item, position)
         if position.slot not in (NO_SLOT, RESULT) and (demand is None or not demand.ground):
             step.surcharge = self._caution
         key = (position.nonterminal, gamma, demand, sieve)
@@ -321,12 +306,8 @@ class Search:
             self._combine(step, derivation)
 
     def _predict(self, record: Record, bound: int) -> None:
-        builder = _SetBuilder(self.parser, record, None)
         for prediction in live_predictions(self.parser.arena, record):
-            production = prediction.production
-            item: Item | None = Item(production, 0, record, prediction.slots, None, None, None)
-            if production.conditions or production.entry_lookups:
-                item = builder._enter(production, record, prediction.slots)
+            item = self.parser.enter(prediction.production, record, prediction.slots)
             if item is not None:
                 self._push(item, 0, _NONE, _NONE, DEAD, None, bound)
 
@@ -380,7 +361,7 @@ class Search:
     def _known(self, mask: int, text: bytes) -> Iterator[bytes]:
         """Texts that some term of the prefix, of Γ or of a rule holds."""
         if self._leaves is None:
-            self._leaves = [head.encode() for head, args in self.parser.arena.terms._cons if not args]
+            self._leaves = [head.encode() for head in self.parser.arena.terms.leaves()]
         for spelled in self._leaves:
             if len(spelled) > len(text) and spelled.startswith(text) and self.automaton.classify(spelled) & mask:
                 yield spelled

@@ -12,8 +12,8 @@ from difflib import get_close_matches
 from typing import Final, final
 
 from aufbau.earley.chart import ItemSet, Lexeme
+from aufbau.earley.failure import Failure
 from aufbau.earley.machine import NO_SLOT, Machine, Production
-from aufbau.earley.parser import Failure
 from aufbau.expected import Expectation, ExpectationKind, expectations
 from aufbau.grammar.model import Equality, Judgement, Premise
 from aufbau.grammar.render import render_premise

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, final
 
+import numpy as np
+
 from aufbau.earley.arena import Arena
 from aufbau.earley.chart import Answer, Record
 from aufbau.earley.machine import Machine
@@ -14,11 +16,17 @@ from aufbau.grammar.grammar import Grammar
 from aufbau.lexer.automaton import LexerAutomaton
 from aufbau.lexer.state import Hypothesis, Reader
 from aufbau.limits import Limits
+from aufbau.lookahead import Explorer
+from aufbau.masks import CacheReport, Masks, Words, fill, pack
+from aufbau.reading import Reading
 from aufbau.regex import DEAD
 from aufbau.typesystem.context import Context
 from aufbau.typesystem.syntax import TypeReadError
 from aufbau.typesystem.terms import Term
 from aufbau.verdict import Verdict
+from aufbau.vocabulary.series import Bools, Series
+from aufbau.vocabulary.vocabulary import Vocabulary
+from aufbau.witness import Witness, witness
 
 if TYPE_CHECKING:
     from aufbau.expected import Expectation
@@ -30,7 +38,7 @@ if TYPE_CHECKING:
 class Oracle:
     """A compiled grammar: immutable, and safe to share between threads and tasks."""
 
-    __slots__ = ("_arenas", "_machines", "_twin", "grammar", "limits")
+    __slots__ = ("_arenas", "_machines", "_masks", "_twin", "grammar", "limits")
 
     def __init__(self, grammar: Grammar, *, limits: Limits | None = None) -> None:
         """Compile `grammar`. Raises `GrammarError` when it can't be used."""
@@ -38,6 +46,7 @@ class Oracle:
         self.limits: Final = limits or Limits()
         self._machines: dict[str, Machine] = {}
         self._arenas: dict[Machine, Arena] = {}
+        self._masks = Masks()
         self._twin: Oracle | None = None
         self._machine(grammar.model.start)
 
@@ -94,6 +103,33 @@ class Oracle:
         start = Hypothesis(first, machine.automaton.start, 0, False, ())
         return Prefix(self, _Start(reader, root, gamma), b"", _State((start,) if alive else (), 0), None)
 
+    def mask(self, prefix: Prefix, vocabulary: Vocabulary, out: Bools | None = None) -> Bools:
+        """For every token: is the prefix not LOST after its spelling? Special tokens are no text, so never.
+
+        Written into `out` where that is given. Equal to `try_feed` of every token; how far a vocabulary is worked out
+        is kept with the oracle (`mask_caches`), what the parser explores with the start of the prefix.
+        """
+        if out is None:
+            out = np.zeros(len(vocabulary), np.bool_)
+        elif out.shape != (len(vocabulary),) or out.dtype != np.bool_:
+            raise ValueError(
+                f"a mask over {len(vocabulary)} tokens needs as many numpy booleans in one row, not an array of shape"
+                f" {out.shape} and type {out.dtype}"
+            )
+        prefix.admit(self._masks.series(prefix.automaton, vocabulary), out)
+        return out
+
+    def packed_mask(self, prefix: Prefix, vocabulary: Vocabulary, out: Words | None = None) -> Words:
+        """The mask as int32 words, token i being bit i % 32 of word i // 32, as llguidance, xgrammar and vLLM have it.
+
+        Written into `out` where that is given: a row of a batch, say; words past the vocabulary become 0.
+        """
+        return pack(self.mask(prefix, vocabulary), out)
+
+    def mask_caches(self) -> list[CacheReport]:
+        """What masks keep between calls: a report for each vocabulary and automaton."""
+        return self._masks.report()
+
     def syntactic(self) -> Oracle:
         """The twin without typing rules: the same surface, no context and no types."""
         if self._twin is None:
@@ -126,10 +162,11 @@ def _ground_type(arena: Arena, text: str, what: str) -> Term:
 class _Start:
     """What all prefixes of one start have in common."""
 
-    __slots__ = ("context", "reader", "root")
+    __slots__ = ("context", "explorer", "reader", "root")
 
     def __init__(self, reader: Reader, root: Record, context: Context) -> None:
         self.reader: Final = reader
+        self.explorer: Final = Explorer(reader)
         self.root: Final = root
         self.context: Final = context
 
@@ -213,12 +250,45 @@ class Prefix:
         """The bytes that can follow without losing the text, in ascending order."""
         if self._lost_at is not None:
             return b""
+        return bytes(byte for byte in self._readable() if self._step(self._state, byte, True).hypotheses)
+
+    def _readable(self) -> list[int]:
+        """The bytes that the automaton can read next."""
         automaton = self.automaton
         rows = [automaton.transitions[hypothesis.state] for hypothesis in self._state.hypotheses]
         if any(automaton.accepts[hypothesis.state] for hypothesis in self._state.hypotheses):
             rows.append(automaton.transitions[automaton.start])
-        readable = [byte for byte in range(256) if any(row[byte] != DEAD for row in rows)]
-        return bytes(byte for byte in readable if self._step(self._state, byte, True).hypotheses)
+        return [byte for byte in range(256) if any(row[byte] != DEAD for row in rows)]
+
+    def admit(self, series: Series, out: Bools) -> None:
+        """Say for every token of a vocabulary whether the prefix is not LOST after it (`Oracle.mask`)."""
+        fill(self._start.explorer, series, self._state.hypotheses if self._lost_at is None else (), out)
+
+    def forced(self, max_bytes: int = 256) -> bytes:
+        """The longest text, up to a bound, that every continuation must begin with.
+
+        Nothing is forced where the text may end. Exact as far as LOST is: a continuation that is only lost later
+        counts as one.
+        """
+        found = bytearray()
+        prefix = self
+        while len(found) < max_bytes and prefix.verdict is Verdict.LIVE:
+            following = prefix._only_byte()
+            if following is None:
+                break
+            found.append(following)
+            prefix = prefix.feed(bytes((following,)))
+        return bytes(found)
+
+    def _only_byte(self) -> int | None:
+        """The byte that must come next, if there is just one."""
+        only: int | None = None
+        for byte in self._readable():
+            if self._step(self._state, byte, True).hypotheses:
+                if only is not None:
+                    return None
+                only = byte
+        return only
 
     # Verdicts
 
@@ -324,6 +394,14 @@ class Prefix:
         from aufbau.explain import explain
 
         return explain(self._start.reader, self._state.hypotheses, self.text, self._lost_at)
+
+    def witness(self, max_bytes: int = 200, max_steps: int = 10_000) -> Witness:
+        """A shortest continuation that satisfies the prefix, a proof that there is none, or neither within the bounds.
+
+        `max_bytes` bounds the continuation, `max_steps` the work of the search.
+        """
+        reading = Reading(self._start.reader, self._state.hypotheses, self.text, self._lost_at)
+        return witness(reading, max_bytes, max_steps)
 
     @property
     def automaton(self) -> LexerAutomaton:

@@ -10,18 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import product
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from aufbau.earley.chart import Record
 from aufbau.earley.machine import NO_SLOT, RESULT, Machine, Position, Production
+from aufbau.reading import Reading
 from aufbau.typesystem.terms import SCHEME_HEAD, Term, Terms
-
-if TYPE_CHECKING:
-    from aufbau.oracle import Prefix
 
 _VALUES: Final = (0, 1)
 _PRODUCTIONS: Final = 300  # of a grammar; beyond it no model is tried
-_MODELS: Final = 96  # models tried for one prefix
+_MODELS: Final = 96  # models tried for one text
+_WORK: Final = 20_000  # runs of productions in all of them, about half a second
 # What a constructor may mean: its first arguments imply the last, it is its last, all are true, it is true.
 _MEANINGS: Final = ("implication", "last", "conjunction", "truth")
 
@@ -29,13 +28,35 @@ _Env = dict[int, int]
 _Outcome = tuple[int, int]  # a value, and the set of values that a node exports to Γ
 
 
+class _SpentError(Exception):
+    """The models of a grammar are too large to try."""
+
+
+@final
+class _Budget:
+    """Counts the runs of productions in the models of one text."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+    def spend(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise _SpentError
+
+
 @final
 class Model:
     """An interpretation of types by two values, and what can be derived in it."""
 
-    __slots__ = ("_derived", "_false", "_machine", "_meanings", "_terms", "_values")
+    __slots__ = ("_budget", "_derived", "_false", "_machine", "_meanings", "_terms", "_values")
 
-    def __init__(self, machine: Machine, terms: Terms, meanings: Mapping[str, str], false: frozenset[str]) -> None:
+    def __init__(
+        self, machine: Machine, terms: Terms, meanings: Mapping[str, str], false: frozenset[str], budget: _Budget
+    ) -> None:
+        self._budget: Final = budget
         self._machine: Final = machine
         self._terms: Final = terms
         self._meanings: Final = meanings
@@ -71,6 +92,7 @@ class Model:
 
     def _run(self, production: Production, gamma: int) -> Iterator[_Outcome]:
         """All outcomes of a production by what is known so far of its children."""
+        self._budget.spend()
         template = production.template
         states: list[tuple[_Env, int]] = [({}, 0)]
         for position in production.positions:
@@ -152,25 +174,28 @@ class Model:
         return int(meaning == "truth" or all(values))
 
 
-def refute(prefix: Prefix) -> str | None:
-    """Why no continuation satisfies a prefix, if one of some small models shows it."""
-    reader = prefix._start.reader
+def refute(reading: Reading) -> str | None:
+    """Why no continuation satisfies a text, if one of some small models shows it."""
+    reader = reading.reader
     machine, terms = reader.parser.machine, reader.parser.arena.terms
     if sum(map(len, machine.productions)) > _PRODUCTIONS:
         return None
-    front = _front(prefix)
+    front = _front(reading)
     above = _above(front)
-    for model, shown in _models(machine, terms, above):
-        if not _reaches(model, front, reader.root):
-            return f"no term has the type that is demanded: {shown} is a model of the rules"
+    try:
+        for model, shown in _models(machine, terms, above):
+            if not _reaches(model, front, reader.root):
+                return f"no term has the type that is demanded: {shown} is a model of the rules"
+    except _SpentError:
+        return None
     return None
 
 
-def _front(prefix: Prefix) -> list[Record]:
+def _front(reading: Reading) -> list[Record]:
     """The calls that the next lexeme, or the rest of this one, belongs to."""
-    reader = prefix._start.reader
+    reader = reading.reader
     found: dict[Record, None] = {}
-    for hypothesis in prefix._state.hypotheses:
+    for hypothesis in reading.hypotheses:
         groups = [hypothesis.items]
         if hypothesis.length:
             groups += [items for items, _ in reader.finished(hypothesis)]
@@ -238,6 +263,7 @@ def _models(machine: Machine, terms: Terms, records: list[Record]) -> Iterator[t
                 leaves.setdefault(current.head)
     heads.pop(SCHEME_HEAD, None)
     names = list(heads)
+    budget = _Budget(_WORK)
     choices = (
         product(_MEANINGS, repeat=len(names)) if len(names) <= 3 else ((meaning,) * len(names) for meaning in _MEANINGS)
     )
@@ -251,6 +277,6 @@ def _models(machine: Machine, terms: Terms, records: list[Record]) -> Iterator[t
             shown = ", ".join(f"{name!r} as {meaning}" for name, meaning in zip(names, meanings, strict=True))
             lies = ", ".join(sorted(false))
             yield (
-                Model(machine, terms, dict(zip(names, meanings, strict=True)), false),
+                Model(machine, terms, dict(zip(names, meanings, strict=True)), false, budget),
                 f"{lies} false" + (f", {shown}" if shown else ""),
             )

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
 
 from aufbau.completion import Search, Step
+from aufbau.reading import Reading
 from aufbau.refutation import refute
 from aufbau.verdict import Verdict
-
-if TYPE_CHECKING:
-    from aufbau.oracle import Prefix
-
 
 # Steps of the complete search before others get their chance.
 _PATIENCE = 500
@@ -20,7 +16,7 @@ _PATIENCE = 500
 # they may spend than bytes, since caution is counted too.
 _WAYS = ((40, 1), (12, 3))
 _ROOM = 6
-_SHARES = (8, 1)  # of the steps: turns are short first
+_SHARES = (8, 1)  # of the steps: turns are short first, and a proof that there is nothing is tried in between
 
 
 class Outcome(Enum):
@@ -47,26 +43,29 @@ class Witness:
         return f"{self.text.decode(errors='backslashreplace')!r} ({self.reason})"
 
 
-def witness(prefix: Prefix, max_bytes: int = 200, max_steps: int = 10_000) -> Witness:
-    """A shortest continuation of at most `max_bytes` that makes the prefix SATISFIED.
+def witness(reading: Reading, max_bytes: int = 200, max_steps: int = 10_000) -> Witness:
+    """A shortest continuation of at most `max_bytes` that makes the text SATISFIED.
 
-    Every continuation that is returned was fed to the prefix. NONE is a proof: all that may follow was tried, up to
+    Every continuation that is returned was fed. NONE is a proof: all that may follow was tried, up to
     names and texts that no rule tells apart. A search that takes long gives way to a narrow one, which finds some
     continuation soon where there is one, and then goes on.
     """
-    if prefix.verdict is Verdict.LOST:
-        return Witness(outcome=Outcome.NONE, text=None, reason=f"the text is lost at byte {prefix.lost_at}")
-    if prefix.verdict is Verdict.SATISFIED:
+    if reading.verdict is Verdict.LOST:
+        return Witness(outcome=Outcome.NONE, text=None, reason=f"the text is lost at byte {reading.lost_at}")
+    if reading.verdict is Verdict.SATISFIED:
         return Witness(outcome=Outcome.FOUND, text=b"", reason="the text is complete", shortest=True)
-    whole = _Attempt(prefix, max_bytes)
+    whole = _Attempt(reading, max_bytes)
     attempts = [whole]
     proved = whole.run(min(_PATIENCE, max_steps))
     if whole.best is None and whole.search.waiting:
-        proof = refute(prefix)
-        if proof is not None:
-            return Witness(outcome=Outcome.NONE, text=None, reason=proof, steps=whole.search.spent)
-        attempts += [_Attempt(prefix, max_bytes, caution, haste) for caution, haste in _WAYS]
-        proved = _take_turns(attempts, max_steps)
+        attempts += [_Attempt(reading, max_bytes, caution, haste) for caution, haste in _WAYS]
+        for share in _SHARES:
+            proved = _take_turns(attempts, max_steps // (share * len(attempts)))
+            if any(attempt.best is not None for attempt in attempts) or not whole.search.waiting:
+                break
+            proof = refute(reading) if share == _SHARES[0] else None
+            if proof is not None:
+                return Witness(outcome=Outcome.NONE, text=None, reason=proof, steps=whole.search.spent)
     spent = sum(attempt.search.spent for attempt in attempts)
     best = min((attempt.best for attempt in attempts if attempt.best is not None), key=len, default=None)
     if best is not None:
@@ -82,23 +81,20 @@ def witness(prefix: Prefix, max_bytes: int = 200, max_steps: int = 10_000) -> Wi
 
 def _take_turns(attempts: list[_Attempt], max_steps: int) -> bool:
     """Let each of some searches go on in turn until one has a text; whether it is proved to be a shortest."""
-    for share in _SHARES:
-        for attempt in reversed(attempts):  # the complete one last
-            proved = attempt.run(max_steps // (share * len(attempts)))
-            if attempt.best is not None:
-                return proved and attempt is attempts[0]
+    for attempt in reversed(attempts):  # the complete one last
+        proved = attempt.run(max_steps)
+        if attempt.best is not None:
+            return proved and attempt is attempts[0]
     return False
 
 
 class _Attempt:
     """One search, and the best text that it led to."""
 
-    def __init__(self, prefix: Prefix, max_bytes: int, caution: int = 0, haste: int = 1) -> None:
-        self.prefix, self.max_bytes = prefix, max_bytes
+    def __init__(self, reading: Reading, max_bytes: int, caution: int = 0, haste: int = 1) -> None:
+        self.reading, self.max_bytes = reading, max_bytes
         room = max_bytes * _ROOM if caution else max_bytes
-        self.search = Search(
-            prefix._start.reader, prefix._state.hypotheses, max_bytes=room, caution=caution, haste=haste
-        )
+        self.search = Search(reading.reader, reading.hypotheses, max_bytes=room, caution=caution, haste=haste)
         self.best: bytes | None = None
         self.refused = False  # whether the oracle refused a text, which the search can't explain
 
@@ -120,6 +116,6 @@ class _Attempt:
 
     def _accepted(self, step: Step) -> bytes | None:
         for text in self.search.spelled(step):
-            if len(text) <= self.max_bytes and self.prefix.feed(text).verdict is Verdict.SATISFIED:
+            if len(text) <= self.max_bytes and self.reading.feed(text).verdict is Verdict.SATISFIED:
                 return text
         return None

@@ -2,45 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final, final
 
 from aufbau.earley.arena import Arena
 from aufbau.earley.chart import Answer, Filter, Item, ItemSet, Lexeme, Prediction, Record, Slots, Waiter
 from aufbau.earley.demand import admits, child_demand, live_predictions, predictions
+from aufbau.earley.failure import Failure, Observer
 from aufbau.earley.machine import NO_SLOT, RESULT, Binding, Lookup, Position, Production
 from aufbau.errors import LimitError
 from aufbau.typesystem.context import Context, Effect
 from aufbau.typesystem.terms import APART, SCHEME_HEAD, Term, variables
 
-# Called with what failed: the item (or the record and production that were predicted), and the two terms that clash.
-Observer = Callable[["Failure"], None]
-
-
 _State = tuple[Slots, Effect | None]  # of an item: its slots and what its children exported
-
-
-@final
-class Failure:
-    """One refusal of the parser, kept only while a lost prefix is explained."""
-
-    __slots__ = ("dot", "found", "item", "lookup", "production", "wanted")
-
-    def __init__(
-        self,
-        production: Production,
-        dot: int,
-        item: Item | None,
-        wanted: Term | None,
-        found: Term | None,
-        lookup: Lookup | None = None,
-    ) -> None:
-        self.production: Final = production
-        self.dot: Final = dot  # -1: refused when predicted
-        self.item: Final = item
-        self.wanted: Final = wanted
-        self.found: Final = found
-        self.lookup: Final = lookup
 
 
 @final
@@ -75,6 +48,14 @@ class Parser:
     def close(self, root: Record, kernel: list[Item], total: int, observer: Observer | None = None) -> ItemSet:
         """The set that grows from scanned items. Raises `LimitError`."""
         return _SetBuilder(self, root, observer).close(kernel, total)
+
+    def probe(self, root: Record, kernel: list[Item], enough: int) -> ItemSet:
+        """The same set, left unfinished once an answer of the start symbol or a free terminal of `enough` is in it."""
+        builder = _SetBuilder(self, root, None)
+        builder.enough = enough
+        found = builder.close(kernel, 0)
+        builder.forget()
+        return found
 
     def scan(self, items: ItemSet, mask: int, lexeme: Lexeme, observer: Observer | None = None) -> list[Item]:
         """The items that take a finished lexeme which matches the terminals of `mask`."""
@@ -261,6 +242,51 @@ class Parser:
             gamma = gamma.bind_ambient(name, bound) if binding.ambient else gamma.bind(name, bound)
         return gamma
 
+    # Calls
+
+    def call(self, item: Item, position: Position) -> tuple[Waiter, Context | None, Term | None, Filter | None, int]:
+        """What the child at an item's dot is called with: who waits, Γ, demand and filter, and how many holes."""
+        terms = self.arena.terms
+        demand, sieve = child_demand(self.arena, item.record, item.slots, position)
+        gamma: Context | None = None
+        if self.machine.sensitive[position.nonterminal]:
+            gamma = self.extended(item, position)
+        mapping: tuple[Term | None, ...] | None = None
+        holes = 0
+        if gamma is not None and not gamma.ground:
+            names: dict[int, int] = {}
+            gamma = gamma.rename(terms, names)
+            demand = None if demand is None else terms.rename(demand, names)
+            holes = len(names)
+            mapping = tuple([terms.var(number) if number < APART else None for number in names])
+        elif demand is not None:
+            demand, holes = terms.canonical(demand)
+        return Waiter(item, mapping), gamma, demand, sieve, holes
+
+    def enter(
+        self, production: Production, record: Record, slots: Slots, observer: Observer | None = None
+    ) -> Item | None:
+        """The first item of a production, unless its rule asks something of the ambient part of Γ that doesn't hold."""
+        item = Item(production, 0, record, slots, None, None, None)
+        if not production.conditions and not production.entry_lookups:
+            return item
+        ambient = self.context(item).ambient
+        if any(key not in ambient for key in production.conditions):
+            if observer is not None:
+                observer(Failure(production, -1, item, None, None))
+            return None
+        state: _State = (slots, None)
+        for lookup in production.entry_lookups:
+            known = self.gamma(item, state).ambient.get(lookup.name)
+            looked = None if known is None else self.look(item, state, lookup, known)
+            if looked is None or not admits(self.arena, record, looked[0]):
+                if observer is not None:
+                    wanted = state[0][record.holes + lookup.slot]
+                    observer(Failure(production, -1, item, wanted, known, lookup))
+                return None
+            state = looked
+        return Item(production, 0, record, state[0], None, None, None)
+
 
 def _closed(effect: Effect | None) -> bool:
     return effect is None or effect.ground
@@ -292,6 +318,7 @@ class _SetBuilder:
         "_records",
         "_root",
         "_seen",
+        "enough",
         "expected",
         "free",
         "roots",
@@ -309,6 +336,7 @@ class _SetBuilder:
         self._pending: list[tuple[Waiter, int, Context | None, Prediction]] = []
         self._predicting = False
         self._predicted = 0  # items that were predicted, and so never stood on the agenda
+        self.enough = 0  # free terminals at which a probe ends
         self.expected: dict[int, list[Item]] = {}
         self.free = 0
         self.roots: list[Answer] = []
@@ -320,6 +348,8 @@ class _SetBuilder:
         agenda = self._agenda
         at = 0
         while at < len(agenda):
+            if self.enough and (self.free & self.enough or self.roots):
+                break
             item = agenda[at]
             at += 1
             if item.dot == len(item.production.positions):
@@ -336,6 +366,11 @@ class _SetBuilder:
                     "Oracle(grammar, limits=Limits(chart_items=…))"
                 )
         return ItemSet(kernel, self.expected, self.roots, self.free, total + at + self._predicted)
+
+    def forget(self) -> None:
+        """Cut the cycles of a set that nobody reads on from, so that it goes when it is dropped."""
+        for record in self._records.values():
+            record.waiters.clear()
 
     def _add(self, item: Item) -> None:
         key = (item.production, item.dot, item.record, item.slots, item.effect)
@@ -368,22 +403,8 @@ class _SetBuilder:
 
     def _call(self, item: Item, position: Position) -> None:
         """Let an item wait for the child at its dot, predicting the child when nobody has."""
-        terms = self._parser.arena.terms
-        demand, sieve = child_demand(self._parser.arena, item.record, item.slots, position)
-        gamma: Context | None = None
-        if self._parser.machine.sensitive[position.nonterminal]:
-            gamma = self._parser.extended(item, position)
-        mapping: tuple[Term | None, ...] | None = None
-        holes = 0
-        if gamma is not None and not gamma.ground:
-            names: dict[int, int] = {}
-            gamma = gamma.rename(terms, names)
-            demand = None if demand is None else terms.rename(demand, names)
-            holes = len(names)
-            mapping = tuple([terms.var(number) if number < APART else None for number in names])
-        elif demand is not None:
-            demand, holes = terms.canonical(demand)
-        self._wait(Waiter(item, mapping), position.nonterminal, gamma, demand, sieve, holes)
+        waiter, gamma, demand, sieve, holes = self._parser.call(item, position)
+        self._wait(waiter, position.nonterminal, gamma, demand, sieve, holes)
 
     def _wait(
         self,
@@ -429,16 +450,12 @@ class _SetBuilder:
         self._predicted += len(plan)
         for prediction in plan:
             production = prediction.production
-            item: Item | None = Item(production, 0, record, prediction.slots, None, None, None)
-            if production.conditions or production.entry_lookups:
-                item = self._enter(production, record, prediction.slots)
-                if item is not None:
-                    agenda.append(item)
+            if production.conditions or production.entry_lookups or not production.positions:
+                entered = parser.enter(production, record, prediction.slots, self._observer)
+                if entered is not None:
+                    agenda.append(entered)
                 continue
-            assert item is not None
-            if not production.positions:
-                agenda.append(item)
-                continue
+            item = Item(production, 0, record, prediction.slots, None, None, None)
             position = production.positions[0]
             if position.nonterminal < 0:
                 self._expect(item, position)
@@ -453,7 +470,7 @@ class _SetBuilder:
     def _drain(self) -> None:
         """Make the calls of freshly predicted items, one after the other so that no recursion grows."""
         self._predicting = True
-        while self._pending:
+        while self._pending and not self.free & self.enough:
             waiter, nonterminal, gamma, prediction = self._pending.pop()
             self._wait(waiter, nonterminal, gamma, prediction.demand, prediction.sieve, prediction.holes)
         self._predicting = False
@@ -469,24 +486,3 @@ class _SetBuilder:
                 self._observer(Failure(production, -1, None, record.demand, found))
             elif not admits(arena, record, slots) and record.filter is not None:
                 self._observer(Failure(production, -1, None, record.filter.demand, found))
-
-    def _enter(self, production: Production, record: Record, slots: Slots) -> Item | None:
-        """The first item of a production whose rule asks something of the ambient part of Γ."""
-        parser = self._parser
-        item = Item(production, 0, record, slots, None, None, None)
-        ambient = parser.context(item).ambient
-        if any(key not in ambient for key in production.conditions):
-            if self._observer is not None:
-                self._observer(Failure(production, -1, item, None, None))
-            return None
-        state: _State = (slots, None)
-        for lookup in production.entry_lookups:
-            known = parser.gamma(item, state).ambient.get(lookup.name)
-            looked = None if known is None else parser.look(item, state, lookup, known)
-            if looked is None or not admits(parser.arena, record, looked[0]):
-                if self._observer is not None:
-                    wanted = state[0][record.holes + lookup.slot]
-                    self._observer(Failure(production, -1, item, wanted, known, lookup))
-                return None
-            state = looked
-        return Item(production, 0, record, state[0], None, None, None)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Final, final
 
+from aufbau.classify import GrammarReport, check
 from aufbau.earley.machine import Machine
 from aufbau.errors import GrammarError, Span
 from aufbau.grammar.analysis import check_surface
@@ -77,6 +79,13 @@ class Grammar:
         if found is None:
             found = self._machines.setdefault(symbol, compile_grammar(self.model, symbol))
         return found
+
+    def check(self, context: Mapping[str, str] | None = None) -> GrammarReport:
+        """The classification against (P), (T) and (F): whether dead ends are excluded, by what proof, or an example.
+
+        A proof holds whatever names are in scope; `context` is what examples of dead ends are looked for in.
+        """
+        return check(self.model, self.machine, context)
 
     def syntactic(self) -> Grammar:
         """The same surface with all rules stripped."""

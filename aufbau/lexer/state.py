@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import Final, final
 
 from aufbau.earley.chart import Item, ItemSet, Lexeme, Record
-from aufbau.earley.machine import NO_SLOT
+from aufbau.earley.machine import NO_SLOT, Position
 from aufbau.earley.parser import Parser
 from aufbau.regex import DEAD
 from aufbau.typesystem.context import Scope
@@ -212,13 +212,7 @@ class Reader:
                 known = verdicts[bound] = self.parser.take(item, Lexeme(name, 0, 0)) is not None
             return known
 
-        # Where more than one look-up takes part, a type alone doesn't decide.
-        textual = (
-            position.slot != NO_SLOT
-            or position.fresh
-            or (position.member and position.member_prefix != prefix)
-            or any(lookup.prefix != prefix for lookup in position.lookups)
-        )
+        textual = not by_type(position)
         stack: list[Scope] = [scope]
         while stack:
             node = stack.pop()
@@ -255,3 +249,17 @@ class Reader:
                 if tried >= limit:
                     return True
         return False
+
+
+def by_type(position: Position) -> bool:
+    """Whether the type that Γ holds for a name decides whether it is taken.
+
+    Not so where its text is compared as well, or where more than one look-up takes part.
+    """
+    prefix = position.lookups[0].prefix if position.lookups else position.member_prefix
+    return not (
+        position.slot != NO_SLOT
+        or position.fresh
+        or (position.member and position.member_prefix != prefix)
+        or any(lookup.prefix != prefix for lookup in position.lookups)
+    )

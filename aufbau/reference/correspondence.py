@@ -70,13 +70,14 @@ class Tally:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Start:
-    """What is in scope and demanded at the start of the texts of a grammar, and how some of them begin."""
+    """What is in scope and demanded at the start of the texts of a grammar, how some of them begin, and some."""
 
     context: Mapping[str, str] = field(default_factory=dict)
     ambient: Mapping[str, str] = field(default_factory=dict)
     goal: str | None = None
     symbol: str | None = None
     openings: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()  # whole ones, of which prefixes and spoiled ones are made too
 
 
 @final
@@ -156,7 +157,10 @@ class Comparison:
         elif kind == 1:
             text = b"".join(random.choices(self._pieces(), k=random.randint(1, length)))
         else:
-            text = self._program(random, random.randint(1, length))
+            known = self.start.texts and kind % 3 == 0
+            text = (
+                random.choice(self.start.texts).encode() if known else self._program(random, random.randint(1, length))
+            )
             if kind < 6:
                 text = spoiled(random, text)
         cuts = range(len(text) + 1)

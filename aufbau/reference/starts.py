@@ -28,6 +28,14 @@ STARTS: dict[str, tuple[Start, ...]] = {
         Start(openings=("let rec f (x : int) : int = ", "let x = [1] let y = ", "let f (x : bool) = if x then ")),
         Start(openings=("let x = match [1; 2] with [] -> ", "type t = A | B of int let x = ")),
     ),
+    "core_ml": (
+        Start(),
+        Start(openings=("let rec f (x : int) : int = ", "let f (x : bool) : int list = if x then ", "let x : int = ")),
+    ),
+    "core_c": (
+        Start(),
+        Start(openings=("int f(int x) { ", "int x; int f(int *foo) { return ", "char *f; int foo(double x) { f = ")),
+    ),
     "c": (
         Start(),
         Start(openings=("int f(int x) { ", "int x; int f(int *foo) { return ", "char *f; int foo(int x) { f = ")),
@@ -35,4 +43,4 @@ STARTS: dict[str, tuple[Start, ...]] = {
 }
 
 # How many lexemes a text has at most: ambiguous grammars have exponentially many parses, big ones many rules.
-LENGTHS = {"minimal": 7, "ml": 8, "c": 8}
+LENGTHS = {"minimal": 7, "core_ml": 10, "core_c": 10, "ml": 8, "c": 8}

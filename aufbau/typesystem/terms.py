@@ -69,6 +69,10 @@ class Terms:
             found = self._cons.setdefault(key, Term(head, args, -1))
         return found
 
+    def leaves(self) -> list[str]:
+        """The texts of all terms without arguments."""
+        return [head for head, args in self._cons if not args]
+
     def var(self, index: int) -> Term:
         """The variable with this number."""
         found = self._vars.get(index)

@@ -4,19 +4,23 @@ from aufbau.validation.compilers import CommandCompiler, Compiler, Diagnosis, Ou
 from aufbau.validation.corpora import Language, Program, ProgramSet, read_corpus
 from aufbau.validation.errors import CompilerMissing, CorpusError, ResumeError, ValidationError
 from aufbau.validation.generate import Generator
+from aufbau.validation.handmade import corners
 from aufbau.validation.mutate import Mutant, Mutation, Mutator
+from aufbau.validation.page import markdown
 from aufbau.validation.prefixes import Judgement, judge
 from aufbau.validation.records import Finding, Journal, Manifest, Record
 from aufbau.validation.recursion import Probe, probes
 from aufbau.validation.report import Report
 from aufbau.validation.run import Plan, execute
 from aufbau.validation.statistics import Share, Spread
+from aufbau.validation.witnesses import Completion, completions
 from aufbau.validation.workbench import Settings, Task, Workbench
 
 __all__ = [
     "CommandCompiler",
     "Compiler",
     "CompilerMissing",
+    "Completion",
     "CorpusError",
     "Diagnosis",
     "Finding",
@@ -42,9 +46,12 @@ __all__ = [
     "Task",
     "ValidationError",
     "Workbench",
+    "completions",
+    "corners",
     "execute",
     "find_compiler",
     "judge",
+    "markdown",
     "probes",
     "read_corpus",
 ]

@@ -16,7 +16,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from aufbau.validation.compilers import find_compiler
 from aufbau.validation.corpora import FROM_CORPUS, Language, ProgramSet
 from aufbau.validation.errors import ValidationError
-from aufbau.validation.records import FAULTS, Journal, Record
+from aufbau.validation.page import markdown
+from aufbau.validation.records import Journal, Record
 from aufbau.validation.report import Report
 from aufbau.validation.run import Plan, execute
 from aufbau.validation.workbench import Settings, Task
@@ -42,6 +43,16 @@ def add_parser(commands: _Commands) -> None:
     parser.add_argument("--mutants", type=_count, default=2, metavar="N", help="mutants of each of these (2)")
     parser.add_argument(
         "--length", type=_positive, default=40, metavar="N", help="their greatest length in lexemes (40)"
+    )
+    parser.add_argument(
+        "--witnesses",
+        type=_count,
+        default=0,
+        metavar="K",
+        help="complete each accepted program from K places (none), from every byte if it has no more",
+    )
+    parser.add_argument(
+        "--witnessed", type=_positive, default=1, metavar="N", help="only every N-th program of each set (1)"
     )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of all that is drawn (0)")
     parser.add_argument("--sample", type=_positive, default=1, metavar="K", help="only every K-th corpus program")
@@ -84,7 +95,7 @@ def validate(options: argparse.Namespace, console: Console) -> int:
     plan = _plan(options)
     folder = options.out or Path(f"validation-{options.language}")
     tasks = plan.tasks()
-    if plan.settings.recheck or any(origin not in FROM_CORPUS for origin in plan.sets):
+    if plan.settings.recheck or plan.settings.witnesses or any(origin not in FROM_CORPUS for origin in plan.sets):
         find_compiler(plan.settings.language)  # before hours of work, not in the middle of them
     journal = Journal(folder, plan.manifest(), resume=options.resume)
     try:
@@ -95,7 +106,7 @@ def validate(options: argparse.Namespace, console: Console) -> int:
     (folder / "report.json").write_text(
         json.dumps(report.to_json(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8"
     )
-    (folder / "report.md").write_text(report.to_markdown(), encoding="utf-8")
+    (folder / "report.md").write_text(markdown(report), encoding="utf-8")
     _show(report, folder, console)
     if not whole:
         console.print("[yellow]interrupted[/]; go on with the same command and --resume")
@@ -108,6 +119,7 @@ def _plan(options: argparse.Namespace) -> Plan:
     if options.sets is None:
         sets: tuple[ProgramSet, ...] = FROM_CORPUS if options.corpus else ()
         sets += (ProgramSet.GENERATED,) if options.generated else ()
+        sets += (ProgramSet.CORNERS,)
         sets += (ProgramSet.RECURSION,) if language is Language.ML else ()
     else:
         sets = tuple(_set(name.strip()) for name in options.sets.split(","))
@@ -119,6 +131,8 @@ def _plan(options: argparse.Namespace) -> Plan:
             seed=options.seed,
             length=options.length,
             mutants=options.mutants,
+            witnesses=options.witnesses,
+            witnessed=options.witnessed,
             recheck=not options.recorded,
         ),
         sets=tuple(dict.fromkeys(sets)),
@@ -136,7 +150,7 @@ def _set(name: str) -> ProgramSet:
 
 
 def _run(plan: Plan, tasks: Sequence[Task], journal: Journal, jobs: int, console: Console) -> bool:
-    faults = sum(record.finding in FAULTS for record in journal.records)
+    faults = sum(record.faults for record in journal.records)
     progress = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -151,7 +165,7 @@ def _run(plan: Plan, tasks: Sequence[Task], journal: Journal, jobs: int, console
 
         def watch(task: Task, records: Sequence[Record]) -> None:
             nonlocal faults
-            faults += sum(record.finding in FAULTS for record in records)
+            faults += sum(record.faults for record in records)
             progress.update(bar, advance=1, faults=faults, description=f"{plan.settings.language} {task.origin}")
 
         return execute(plan, tasks, journal, jobs=jobs, watch=watch)
@@ -177,9 +191,12 @@ def _show(report: Report, folder: Path, console: Console) -> None:
         if summary.satisfied.total:
             console.print(f"  false prunes {summary.false_prunes}", markup=False)
         console.print(f"  agreement {summary.agreement}", markup=False)
+        if summary.witnesses.total:
+            console.print(f"  completions accepted {summary.witnesses.accepted}", markup=False)
         if summary.semantic.lost.total:
             twin = f"twin {summary.twin.lost}"
             console.print(f"  LOST before the end {summary.semantic.lost}; {twin}", markup=False)
+            console.print(f"  without completion {summary.semantic.doomed}", markup=False)
             console.print(f"  LOST minus diagnostic {summary.semantic.lead}; twin {summary.twin.lead}", markup=False)
     style = "bold red" if report.faults else "bold green"
     console.print(f"[{style}]{report.faults} faults[/]; report in {escape(str(folder / 'report.md'))}")

@@ -32,6 +32,7 @@ class ProgramSet(Enum):
     GENERATED = "generated"  # sampled from the grammar's own mask, and mutants of these
     MUTATED = "mutated"  # mutants of the programs of `valid`
     RECURSION = "recursion"  # the systematic probe of recursive definitions
+    CORNERS = "corners"  # programs written to sit on a rule's edge, right and wrong, that ship with the harness
 
     def __str__(self) -> str:
         return self.value

@@ -10,7 +10,7 @@ from typing import Final, final
 
 from aufbau.lexer.automaton import LexerAutomaton
 from aufbau.oracle import Oracle, Prefix
-from aufbau.validation.guide import Choice, Guide
+from aufbau.validation.guide import Choice, Guide, Taken
 from aufbau.verdict import Verdict
 
 _PRESSURE = (0.3, 1.5)  # how strongly a choice that leaves more to write is avoided while a draft grows: the range
@@ -21,26 +21,38 @@ _LONGEST = 64  # bytes of a lexeme
 _BARE, _ODD = 0.2, 0.03  # of no white space after a lexeme, and of any ignorable text (comments, tabs) instead
 _TRIES = 12  # terminals tried at a place before some lexemes are taken back
 _RETREATS = 30  # times that a draft may take lexemes back
-_SEARCH = 150  # steps of the search for an end
+_SEARCH = 80  # steps of the search for an end
+# What a lexeme still to be written counts in that search, one that is written being 1. With 1 the shortest end is
+# found, which is not asked for; with 2 the search takes half the time and fails half as often.
+_HASTE = 2
 _SEARCHES = 2  # searches for an end before a draft is given up
 _DRAFTS = 40
+# Samples that share a start: what is remembered of items (`Taken`) holds for the contexts of one start. Then both are
+# dropped, since they hold what the samples put in scope.
+_SHARED = 25
 
 
 @final
 class Generator:
-    """Draws programs; the same seed and grammar give the same programs."""
+    """Draws programs; the same seed and grammar give the same program, whatever was drawn before."""
 
-    def __init__(self, oracle: Oracle, *, seed: str, length: int = 40) -> None:
+    def __init__(self, oracle: Oracle, *, length: int = 40) -> None:
         """`length` is the greatest number of lexemes after which a program starts to close."""
         self._oracle: Final = oracle
         self._space: Final = _space(oracle)
-        self._random: Final = random.Random(seed)
         self._length: Final = length
         self._orders: Final[dict[tuple[int, int], list[tuple[int, float]]]] = {}
         self._distances: Final[dict[int, dict[int, int]]] = {}
+        self._random = random.Random()
+        self._samples = 0
+        self._start, self._taken = oracle.start(), Taken()
 
-    def sample(self) -> bytes | None:
+    def sample(self, seed: str) -> bytes | None:
         """A program whose verdict is SATISFIED; None when no draft came to an end."""
+        if self._samples and self._samples % _SHARED == 0:
+            self._start, self._taken = self._oracle.start(), Taken()
+        self._samples += 1
+        self._random = random.Random(seed)
         for _ in range(_DRAFTS):
             found = self._draft(self._random.randint(1, self._length))
             if found is not None:
@@ -48,8 +60,8 @@ class Generator:
         return None
 
     def _draft(self, length: int) -> bytes | None:
-        prefix = self._oracle.start()
-        guide = Guide(prefix)
+        prefix = self._start
+        guide = Guide(prefix, self._taken)
         pressure = self._random.uniform(*_PRESSURE)
         worn: Counter[int] = Counter()  # how often each terminal was chosen
         written: list[Prefix] = []  # what stood before each lexeme
@@ -92,29 +104,32 @@ class Generator:
         return None
 
     def _closed(self, guide: Guide, prefix: Prefix) -> Prefix | None:
-        """A satisfied prefix a few lexemes on: A* by the guide's counts, which never exceed what is really left.
+        """A satisfied prefix a few lexemes on: A* by the guide's counts, in haste.
 
         Types may forbid the cheapest way again and again (parentheses around what has no short value), so
         following the counts greedily would not end.
         """
         drawn = self._random.random
-        queue: list[tuple[int, int, float, Prefix, Choice | None]] = [(0, 0, drawn(), prefix, None)]
+        # A prefix with the lexemes that may follow it, or with the one to be tried.
+        queue: list[tuple[int, int, float, Prefix, list[Choice] | Choice]] = []
+        queue.append((0, 0, drawn(), prefix, guide.choices(prefix)))
         for _ in range(_SEARCH):
             if not queue:
                 return None
             _, depth, _, reached, choice = heapq.heappop(queue)  # depth is negative: of equals the deepest first
-            if choice is None:
-                for choice in guide.choices(reached):
-                    heapq.heappush(queue, (1 - depth + choice.cost, depth, drawn(), reached, choice))
+            if isinstance(choice, list):
+                for one in choice:
+                    heapq.heappush(queue, (1 - depth + _HASTE * one.cost, depth, drawn(), reached, one))
                 continue
             following = self._written(guide, reached, choice)
             if following is None:
                 continue
             if following.verdict is Verdict.SATISFIED:
                 return following
-            left = min((after.cost for after in guide.choices(following)), default=None)
+            choices = guide.choices(following)
+            left = min((after.cost for after in choices), default=None)
             if left is not None:
-                heapq.heappush(queue, (2 - depth + left, depth - 1, drawn(), following, None))
+                heapq.heappush(queue, (1 - depth + _HASTE * (left + 1), depth - 1, drawn(), following, choices))
         return None
 
     def _written(self, guide: Guide, prefix: Prefix, choice: Choice) -> Prefix | None:

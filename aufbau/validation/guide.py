@@ -16,6 +16,10 @@ from aufbau.oracle import Prefix
 
 _NEVER: Final = 1 << 30  # more lexemes than any text has
 
+# Whether an item takes a lexeme of some terminals. Items that agree in all that this depends on are frequent, and to
+# look through the names in scope for each was three quarters of the generator's time.
+Taken = dict[tuple[object, ...], bool]
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Choice:
@@ -29,12 +33,14 @@ class Choice:
 class Guide:
     """Counts for one text as it grows; what it learns of a call stays true, since closed sets never change."""
 
-    __slots__ = ("_known", "_least", "machine", "reader")
+    __slots__ = ("_known", "_least", "_taken", "machine", "reader")
 
-    def __init__(self, prefix: Prefix) -> None:
+    def __init__(self, prefix: Prefix, taken: Taken | None = None) -> None:
+        """`taken` may be shared by the guides of one start."""
         self.reader: Final[Reader] = prefix._start.reader
         self.machine: Final[Machine] = self.reader.parser.machine
         self._least: Final = _least_lexemes(self.machine)
+        self._taken: Final[Taken] = {} if taken is None else taken
         self._known: Final[dict[Record, int]] = {self.reader.root: 0}
 
     def choices(self, prefix: Prefix) -> list[Choice]:
@@ -56,12 +62,21 @@ class Guide:
         return list(found)
 
     def _note(self, item: Item, mask: int, costs: dict[int, int]) -> None:
-        if not self.reader.takes(item, mask, self.machine.automaton.start, b""):
+        if not self._takes(item, mask):
             return
         cost = self._rest(item.production, item.dot + 1) + self._finish(item.record)
         for terminal in range(mask.bit_length()):
             if mask >> terminal & 1 and cost < costs.get(terminal, _NEVER):
                 costs[terminal] = cost
+
+    def _takes(self, item: Item, mask: int) -> bool:
+        record = item.record
+        call = (record.nonterminal, record.context, record.demand, record.filter, record.holes)
+        key = (mask, item.production, item.dot, item.slots, item.effect, *call)
+        known = self._taken.get(key)
+        if known is None:
+            known = self._taken[key] = self.reader.takes(item, mask, self.machine.automaton.start, b"")
+        return known
 
     def _rest(self, production: Production, dot: int) -> int:
         return sum(_lexemes(position, self._least) for position in production.positions[dot:])

@@ -11,6 +11,8 @@ from typing import Final, TextIO, final
 
 from aufbau.validation.corpora import ProgramSet
 from aufbau.validation.errors import ResumeError
+from aufbau.validation.witnesses import Completion
+from aufbau.witness import Outcome
 
 
 class Finding(Enum):
@@ -53,6 +55,8 @@ class Record:
     context: str = ""  # the text around the byte at which it was lost
     unread: str = ""  # the word at which the twin was lost
     text: str = ""  # of programs that no corpus holds
+    ending: Completion | None = None  # of a rejected program that is LIVE at its end
+    completions: tuple[Completion, ...] = ()  # of prefixes of an accepted program
 
     @property
     def finding(self) -> Finding:
@@ -72,6 +76,26 @@ class Record:
             return Finding.UNREAD if inside else Finding.OUTSIDE
         return Finding.FALSE_PRUNE if self.verdict == "lost" else Finding.REFUSED
 
+    @property
+    def title(self) -> str:
+        """Set, place, name and mutation of the program."""
+        return f"{self.origin} {self.index}: {self.name}" + (f", {self.variant}" if self.variant else "")
+
+    @property
+    def completable(self) -> bool:
+        """Whether a rejected text begins a program that the oracle and, if it was asked, the compiler accept."""
+        return self.ending is not None and self.ending.outcome == Outcome.FOUND.value and not self.ending.refused
+
+    @property
+    def strays(self) -> tuple[Completion, ...]:
+        """Prefixes of an accepted program whose completion is refused, or proved not to exist."""
+        return tuple(c for c in self.completions if c.refused or c.outcome == Outcome.NONE.value)
+
+    @property
+    def faults(self) -> int:
+        """How many faults of the grammar or the engine the program shows."""
+        return (self.finding in FAULTS) + len(self.strays)
+
     def to_line(self) -> str:
         """The record as a line of JSON."""
         return json.dumps(asdict(self), ensure_ascii=False) + "\n"
@@ -83,6 +107,8 @@ class Record:
         if not isinstance(data, dict) or data.keys() != {f.name for f in fields(cls)}:
             raise ValueError("not a record of this version")
         data["features"] = tuple(data["features"])
+        data["ending"] = data["ending"] and Completion(**data["ending"])
+        data["completions"] = tuple(Completion(**completion) for completion in data["completions"])
         return cls(**data)
 
 

@@ -1,4 +1,4 @@
-"""Sums up the records of a run: shares with intervals, lead times, exceptions; as JSON and as Markdown."""
+"""Sums up the records of a run: shares with intervals, lead times, completions, exceptions; as JSON."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from dataclasses import asdict, dataclass
 from aufbau.validation.corpora import ProgramSet
 from aufbau.validation.records import FAULTS, Finding, Record
 from aufbau.validation.statistics import Share, Spread
-
-_LISTED = 40  # exceptions of a kind that the Markdown shows; the JSON has all
+from aufbau.validation.witnesses import Completion
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -18,6 +17,7 @@ class Pruning:
     """What one oracle, semantic or twin, did to rejected programs."""
 
     lost: Share  # called LOST at some byte of the text
+    doomed: Share  # the same, of those that were not found to have a completion
     lead: Spread | None  # byte of LOST minus start of the diagnostic; negative is earlier
 
     @classmethod
@@ -26,11 +26,46 @@ class Pruning:
         places = [(r.twin_lost_at if twin else r.lost_at, r.diagnostic) for r in rejected]
         leads = [float(lost - start) for lost, start in places if lost is not None and start is not None]
         lost = sum(place is not None for place, _ in places)
-        return cls(lost=Share(count=lost, total=len(rejected)), lead=Spread.of(leads))
+        doomed = [place for record, (place, _) in zip(rejected, places, strict=True) if not record.completable]
+        return cls(
+            lost=Share(count=lost, total=len(rejected)),
+            doomed=Share(count=sum(place is not None for place in doomed), total=len(doomed)),
+            lead=Spread.of(leads),
+        )
 
     def to_json(self) -> dict[str, object]:
         """Shares and spreads as plain data."""
-        return {"lost": self.lost.to_json(), "lead": None if self.lead is None else self.lead.to_json()}
+        lead = None if self.lead is None else self.lead.to_json()
+        return {"lost": self.lost.to_json(), "without_completion": self.doomed.to_json(), "lead": lead}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Witnesses:
+    """What searches for completions ended with."""
+
+    outcomes: dict[str, int]
+    refused: int  # completions that the oracle found, but that the compiler or a fresh start refuses
+    accepted: Share  # of those found and given to the compiler
+
+    @classmethod
+    def of(cls, completions: Iterable[Completion]) -> Witnesses:
+        """Over some searches."""
+        found = list(completions)
+        words = [completion.accepted for completion in found if completion.accepted is not None]
+        return cls(
+            outcomes=dict(Counter(completion.outcome for completion in found)),
+            refused=sum(completion.refused for completion in found),
+            accepted=Share(count=sum(words), total=len(words)),
+        )
+
+    @property
+    def total(self) -> int:
+        """How many searches there were."""
+        return sum(self.outcomes.values())
+
+    def to_json(self) -> dict[str, object]:
+        """The counts as plain data."""
+        return {"outcomes": self.outcomes, "refused": self.refused, "accepted": self.accepted.to_json()}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -45,6 +80,8 @@ class Summary:
     agreement: Share  # satisfied if and only if accepted, of all judged that the surface reads
     semantic: Pruning
     twin: Pruning
+    endings: Witnesses  # at the ends of rejected programs that are LIVE there
+    witnesses: Witnesses  # at prefixes of accepted programs
     seconds: float
     bytes: int
     slowest: float
@@ -73,6 +110,8 @@ class Summary:
             agreement=Share(count=agreeing, total=len(read)),
             semantic=Pruning.of(rejected, twin=False),
             twin=Pruning.of(rejected, twin=True),
+            endings=Witnesses.of(r.ending for r in rejected if r.ending is not None),
+            witnesses=Witnesses.of(completion for r in records for completion in r.completions),
             seconds=sum(r.seconds for r in judged),
             # A lost text is not read to its end.
             bytes=sum(r.size if r.lost_at is None else r.lost_at + 1 for r in judged),
@@ -90,6 +129,8 @@ class Summary:
             "agreement": self.agreement.to_json(),
             "semantic": self.semantic.to_json(),
             "twin": self.twin.to_json(),
+            "endings": self.endings.to_json(),
+            "witnesses": self.witnesses.to_json(),
             "seconds": round(self.seconds, 3),
             "bytes": self.bytes,
             "slowest": round(self.slowest, 3),
@@ -104,6 +145,7 @@ class Report:
     language: str
     summaries: tuple[Summary, ...]
     exceptions: dict[Finding, tuple[Record, ...]]
+    strays: tuple[Record, ...]  # with completions that are refused, or proved not to exist where one does
     unread: tuple[tuple[str, int], ...]  # the words at which surfaces end, and how many programs each stops
     features: tuple[tuple[str, Share], ...]  # features, with the share of the programs with them that are satisfied
     tasks: int
@@ -117,11 +159,14 @@ class Report:
         for record in records:
             mutants = record.variant and record.origin != ProgramSet.MUTATED.value
             groups.setdefault(record.origin + (", mutants" if mutants else ""), []).append(record)
+        if len(groups) > 1:
+            groups["all sets"] = list(records)
         listed = [finding for finding in Finding if finding is not Finding.AGREES]
         return cls(
             language=language,
             summaries=tuple(Summary.of(name, group) for name, group in groups.items()),
             exceptions={f: tuple(r for r in records if r.finding is f) for f in listed},
+            strays=tuple(r for r in records if r.strays),
             unread=_unread(records),
             features=_features(records),
             tasks=tasks,
@@ -132,7 +177,7 @@ class Report:
     @property
     def faults(self) -> int:
         """How many programs show a fault of the grammar or the engine."""
-        return sum(len(self.exceptions[finding]) for finding in FAULTS)
+        return sum(len(self.exceptions[finding]) for finding in FAULTS) + sum(len(r.strays) for r in self.strays)
 
     def to_json(self) -> dict[str, object]:
         """Everything, with every exception."""
@@ -146,88 +191,15 @@ class Report:
             "sets": {summary.name: summary.to_json() for summary in self.summaries},
             "unread": dict(self.unread),
             "features": {name: share.to_json() for name, share in self.features},
-            "exceptions": {f.value: [asdict(r) for r in found] for f, found in self.exceptions.items() if found},
+            "exceptions": {f.value: [_plain(r) for r in found] for f, found in self.exceptions.items() if found},
+            "strays": [{"program": r.title, **asdict(stray)} for r in self.strays for stray in r.strays],
         }
 
-    def to_markdown(self) -> str:
-        """The report for readers."""
-        lines = [f"# {self.language}: the oracle against its compiler", ""]
-        if self.done < self.tasks:
-            lines += [f"**Not complete: {self.done} of {self.tasks} tasks are done.**", ""]
-        lines += [f"Faults: **{self.faults}**. Shares with 95% Wilson intervals; positions in bytes.", ""]
-        for summary in self.summaries:
-            lines += _section(summary)
-        if self.barren:
-            lines += [f"{self.barren} seeds of the generator gave no program.", ""]
-        if self.unread:
-            lines += [
-                "## Where the surface ends",
-                "",
-                "Programs that the compiler reads further than the twin, by word.",
-            ]
-            lines += ["", "| word | programs |", "|---|---|"]
-            lines += [f"| {_cell(word)} | {count} |" for word, count in self.unread[:_LISTED]] + [""]
-        if self.features:
-            lines += [
-                "## Features beyond the basic fragment",
-                "",
-                "| feature | programs that are satisfied |",
-                "|---|---|",
-            ]
-            lines += [f"| {name} | {share} |" for name, share in self.features] + [""]
-        for finding, found in self.exceptions.items():
-            if found:
-                lines += _listing(finding, found)
-        return "\n".join(lines)
 
-
-def _section(summary: Summary) -> list[str]:
-    lines = [f"## {summary.name}: {summary.programs} programs", ""]
-    lines += [f"- {finding.value}: {summary.findings[finding]}" for finding in Finding if finding in summary.findings]
-    lines.append(f"- agreement on whole programs, both directions: {summary.agreement}")
-    if summary.satisfied.total:
-        lines.append(f"- false prunes, over every byte prefix of accepted programs: {summary.false_prunes}")
-        lines.append(f"- accepted programs that are satisfied: {summary.satisfied}")
-    if summary.semantic.lost.total:
-        for name, pruning in (("semantic", summary.semantic), ("syntactic twin", summary.twin)):
-            lines.append(f"- rejected programs LOST before their end, {name}: {pruning.lost}")
-            if pruning.lead is not None:
-                lines.append(f"  - LOST minus start of the diagnostic: {pruning.lead}")
-    if summary.bytes:
-        per_byte = 1e6 * summary.seconds / summary.bytes
-        lines.append(
-            f"- oracle: {summary.bytes} bytes in {summary.seconds:.1f} s, {per_byte:.0f} µs a byte; "
-            f"slowest program {summary.slowest:.2f} s"
-        )
-    if summary.variants:
-        lines += ["", "| mutation | " + " | ".join(f.value for f in Finding) + " |", "|---" * (len(Finding) + 1) + "|"]
-        for variant, counts in summary.variants.items():
-            lines.append(f"| {variant} | " + " | ".join(str(counts.get(f.value, 0)) for f in Finding) + " |")
-    return [*lines, ""]
-
-
-def _listing(finding: Finding, found: Sequence[Record]) -> list[str]:
-    lines = [f"## Exceptions: {finding.value} ({len(found)})", ""]
-    if len(found) > _LISTED:
-        lines += [f"The first {_LISTED}; the JSON has all.", ""]
-    lines += ["| program | lost at | context | diagnostic | message |", "|---|---|---|---|---|"]
-    for record in found[:_LISTED]:
-        name = f"{record.origin} {record.index}: {record.name}" + (f", {record.variant}" if record.variant else "")
-        cells = [name, _shown(record.lost_at), record.context, _shown(record.diagnostic)]
-        cells.append(record.failure or record.message.split("\n")[0])
-        lines.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
-    return [*lines, ""]
-
-
-def _shown(number: int | None) -> str:
-    return "" if number is None else str(number)
-
-
-def _cell(text: str) -> str:
-    """Text for a table: one line, no cell borders, at most 100 characters."""
-    for plain, shown in (("\n", "⏎"), ("\r", "␍"), ("\t", "␉"), ("|", "\\|"), ("`", "'")):
-        text = text.replace(plain, shown)
-    return text if len(text) <= 100 else text[:99] + "…"
+def _plain(record: Record) -> dict[str, object]:
+    """The record as plain data without what is empty; how prefixes were completed is listed apart."""
+    data = asdict(record) | {"completions": (), "message": record.message.split("\n")[0]}
+    return {name: value for name, value in data.items() if value not in (None, "", ())}
 
 
 def _unread(records: Iterable[Record]) -> tuple[tuple[str, int], ...]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from aufbau.grammar.grammar import Grammar
 from aufbau.validation.corpora import FROM_CORPUS, Language, Program, ProgramSet, read_corpus
 from aufbau.validation.errors import ValidationError
+from aufbau.validation.handmade import corners
 from aufbau.validation.pool import in_processes
 from aufbau.validation.records import Journal, Manifest, Record
 from aufbau.validation.recursion import probes
@@ -39,6 +40,8 @@ class Plan:
                 "length": s.length,
                 "mutants": s.mutants,
                 "seconds": str(s.seconds),
+                "witnesses": s.witnesses,
+                "witnessed": s.witnessed,
                 "recheck": s.recheck,
             },
         )
@@ -57,6 +60,9 @@ class Plan:
             for index, probe in enumerate(probes()):
                 program = Program(origin=origin, index=index, name=probe.name, text=probe.text.encode())
                 yield Task(origin=origin, index=index, program=program)
+        elif origin is ProgramSet.CORNERS:
+            for program in corners(language):
+                yield Task(origin=origin, index=program.index, program=program)
         else:
             if self.corpus is None:
                 raise ValidationError(f"the set {origin} is read from a corpus; name its folder with --corpus")

@@ -10,11 +10,13 @@ from aufbau.errors import LimitError
 from aufbau.grammar.grammar import Grammar
 from aufbau.oracle import Oracle
 from aufbau.validation.compilers import Compiler, Outcome, find_compiler
-from aufbau.validation.corpora import Language, Program, ProgramSet
+from aufbau.validation.corpora import FROM_CORPUS, Language, Program, ProgramSet
 from aufbau.validation.generate import Generator
 from aufbau.validation.mutate import Mutator
 from aufbau.validation.prefixes import OutOfTime, judge, time_limit
 from aufbau.validation.records import Record
+from aufbau.validation.witnesses import Completion, completions, cuts
+from aufbau.verdict import Verdict
 
 _WORD = re.compile(rb"[\w']+|[^\w\s']+|\s+")
 _AROUND = 24  # bytes shown on each side of the place where a text was lost
@@ -30,6 +32,8 @@ class Settings:
     seed: int = 0
     length: int = 40  # lexemes after which generated programs start to close
     mutants: int = 2  # of each generated program
+    witnesses: int = 0  # prefixes of each accepted program at which a completion is looked for
+    witnessed: int = 1  # of each set, only of every so many-th program
     recheck: bool = False  # ask the compiler again where a rejected corpus program fails (offsets on record may be off)
 
 
@@ -59,6 +63,10 @@ class Workbench:
         return find_compiler(self._settings.language)
 
     @cached_property
+    def _generator(self) -> Generator:
+        return Generator(self._oracle, length=self._settings.length)
+
+    @cached_property
     def _mutator(self) -> Mutator:
         return Mutator(self._oracle)
 
@@ -75,7 +83,7 @@ class Workbench:
         seed = f"{self._settings.seed}/{task.index}"
         try:
             with time_limit(self._settings.seconds):
-                text = Generator(self._oracle, seed=seed, length=self._settings.length).sample()
+                text = self._generator.sample(seed)
         except (LimitError, OutOfTime):
             text = None
         if text is None:
@@ -113,6 +121,13 @@ class Workbench:
             diagnostic, message = word.offset, word.message
         semantic = judge(self._oracle, text, seconds=seconds)
         twin = judge(self._oracle.syntactic(), text, every_byte=False, seconds=seconds)
+        ending: tuple[Completion, ...] = ()
+        completed: tuple[Completion, ...] = ()
+        if semantic.verdict is Verdict.LIVE and accepted is False:
+            ending = self._completions(program, [len(text)])
+        elif self._is_witnessed(program, variant) and accepted and semantic.verdict is Verdict.SATISFIED:
+            seed = f"{self._settings.seed}/{program.origin}/{program.index}"
+            completed = self._completions(program, cuts(len(text), self._settings.witnesses, seed))
         return Record(
             origin=program.origin.value,
             index=program.index,
@@ -132,10 +147,21 @@ class Workbench:
             context=_around(text, semantic.lost_at),
             unread=_word(text, twin.lost_at),
             text=text.decode(errors="replace") if variant or program.origin in _OURS else "",
+            ending=ending[0] if ending else None,
+            completions=completed,
         )
 
+    def _is_witnessed(self, program: Program, variant: str) -> bool:
+        return not variant and program.index % self._settings.witnessed == 0
 
-_OURS = (ProgramSet.GENERATED, ProgramSet.MUTATED, ProgramSet.RECURSION)
+    def _completions(self, program: Program, places: list[int]) -> tuple[Completion, ...]:
+        settings = self._settings
+        asked = settings.recheck or settings.witnesses or program.origin not in FROM_CORPUS
+        compiler = self._compiler if asked else None
+        return tuple(completions(self._oracle, compiler, program.text, places, seconds=settings.seconds))
+
+
+_OURS = (ProgramSet.GENERATED, ProgramSet.MUTATED, ProgramSet.RECURSION, ProgramSet.CORNERS)
 
 
 def _around(text: bytes, place: int | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import final
@@ -49,3 +49,8 @@ class Trie:
             high = bisect_left(self._spellings, byte + 1, low, node.high, key=lambda text: text[node.depth])
             yield byte, Node(low, high, node.depth + 1)
             low = high
+
+    def extends(self, text: bytes) -> bool:
+        """Whether some spelling begins with `text` and is longer."""
+        place = bisect_right(self._spellings, text)
+        return place < len(self._spellings) and self._spellings[place].startswith(text)

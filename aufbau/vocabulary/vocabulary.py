@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import b64decode
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any, final
 
 from aufbau.errors import AufbauError
+from aufbau.vocabulary.spelled import Bytes
 from aufbau.vocabulary.trie import Trie
 
 # Names under which published chat models end a turn; each counts only where the tokenizer declares it
@@ -79,6 +82,35 @@ class Vocabulary:
         ends.extend(sorted(token for token in special if token in added and added[token].content in _END_TOKENS))
         return cls(spellings, special=special, stop=[*ends, *stop])
 
+    @classmethod
+    def from_tiktoken(
+        cls, path: str | Path, *, special: Mapping[str, int] | None = None, stop: Iterable[int] = ()
+    ) -> Vocabulary:
+        """Read a tiktoken file: one token a line, its bytes in base64 and its id.
+
+        Such a file does not list special tokens, so their names and ids are given here; those that published models
+        end a turn with are stop tokens. Ids between that name no token are special.
+        """
+        by_id: dict[int, bytes] = {}
+        for number, line in enumerate(Path(path).read_bytes().splitlines(), start=1):
+            if not line.strip():
+                continue
+            try:
+                text, token = line.split()
+                by_id[int(token)] = b64decode(text, validate=True)
+            except ValueError as error:
+                raise VocabularyError(
+                    f"{path}, line {number}: {line[:40]!r} is no tiktoken entry ({error}); each line has the base64"
+                    " of the token's bytes, a space, and its id"
+                ) from error
+        named = special or {}
+        clash = sorted(token for token in named.values() if token in by_id)
+        if clash:
+            raise VocabularyError(f"the special token ids {clash[:5]} are ordinary tokens of {path}")
+        size = 1 + max([*by_id, *named.values()], default=-1)
+        ends = [token for name, token in named.items() if name in _END_TOKENS]
+        return cls([by_id.get(token, b"") for token in range(size)], special=named.values(), stop=[*ends, *stop])
+
     def __len__(self) -> int:
         return len(self._spellings)
 
@@ -93,6 +125,20 @@ class Vocabulary:
         return self._spellings[token]
 
     @cached_property
+    def longest(self) -> int:
+        """The length of the longest spelling, in bytes."""
+        return max(map(len, self._spellings), default=0)
+
+    def begins(self, text: bytes) -> bool:
+        """Whether some token's spelling begins with this text and is longer."""
+        return self.trie.extends(text)
+
+    @cached_property
+    def bytes(self) -> Bytes:
+        """The spellings as arrays, built at first use."""
+        return Bytes(self._spellings)
+
+    @cached_property
     def trie(self) -> Trie:
         """The byte trie over the spellings, built at first use."""
         return Trie(self._spellings)
@@ -102,8 +148,8 @@ def _spellings(description: Mapping[str, Any], added: Mapping[int, Any]) -> list
     """The spelling of every id from 0 on; ids that name no token get the empty one."""
     read = _reader(description)
     by_id = {token: read(text) for text, token in _model_tokens(description["model"])}
-    # An added token is matched in raw text before the model sees it, so it writes just its own content.
-    by_id.update((token, entry.content.encode()) for token, entry in added.items())
+    # An added token is matched in the text before the model sees it, so it writes its own content.
+    by_id.update((token, read.added(entry.content)) for token, entry in added.items())
     return [by_id.get(token, b"") for token in range(max(by_id, default=-1) + 1)]
 
 
@@ -131,6 +177,10 @@ class _ByteLevelReader:
             # The decoder of `tokenizers` takes such a token literally as well.
             return text.encode()
 
+    def added(self, text: str) -> bytes:
+        """What an added token writes."""
+        return text.encode()
+
 
 class _MetaspaceReader:
     """Spellings of SentencePiece, which writes a space as U+2581 and lone bytes as `<0xHH>`."""
@@ -142,6 +192,10 @@ class _MetaspaceReader:
         byte = _BYTE_TOKEN.fullmatch(text) if self._byte_fallback else None
         if byte is not None:
             return bytes((int(byte[1], 16),))
+        return self.added(text)
+
+    def added(self, text: str) -> bytes:
+        """What an added token writes: its spaces are spelled like those of the model (Gemma adds series of them)."""
         return text.replace(_METASPACE, " ").encode()
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 from random import Random
 
@@ -14,15 +14,15 @@ import aufbau
 from aufbau import Grammar, Verdict
 from aufbau.grammar.grammar import shipped
 from aufbau.reference import OutOfSteps, Reference
-from aufbau.reference.correspondence import Comparison, Difference, Kind, Start, spoiled
-from aufbau.reference.starts import LENGTHS, STARTS
-from tests.aufbau.test_cases import ALL, Case, _bindings, oracle
+from aufbau.reference.correspondence import Comparison, Difference, Kind, Start
+from aufbau.reference.subjects import Subject
+from tests.aufbau.test_cases import ALL, CASES
 
 ROOT = Path(aufbau.__file__).parent.parent
 TOOL = str(ROOT / "dialects" / "grammars" / "tool.auf")
 # ml and c take seconds to read; the slow test and `python -m aufbau.reference` hold them.
 QUICK = (*(name for name in shipped() if name not in ("ml", "c")), TOOL)
-FILES = sorted({case.file for case in ALL if not case.grammar.startswith("grammar:")})
+FILES = sorted({CASES / f"{case.file}.txt" for case in ALL if not case.grammar.startswith("grammar:")})
 
 
 def held(comparisons: list[Comparison], random: Random, count: int, length: int) -> list[Difference]:
@@ -34,53 +34,32 @@ def held(comparisons: list[Comparison], random: Random, count: int, length: int)
     return [difference for c in comparisons for difference in c.tally.differences]
 
 
-def comparisons_of(name: str) -> list[Comparison]:
-    return [Comparison(Grammar.load(name), start) for start in STARTS.get(Path(name).stem, (Start(),))]
-
-
 @pytest.mark.parametrize("name", QUICK)
 def test_random_prefixes_of_shipped_grammars(name: str) -> None:
-    assert held(comparisons_of(name), Random(7), 60, min(6, LENGTHS.get(Path(name).stem, 6))) == []
+    subject = Subject.load(name)
+    assert held(subject.comparisons(), Random(7), 60, min(6, subject.length)) == []
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", (*shipped(), TOOL))
 def test_thousands_of_prefixes_of_shipped_grammars(name: str) -> None:
-    assert held(comparisons_of(name), Random(8), 1000, LENGTHS.get(Path(name).stem, 12)) == []
+    subject = Subject.load(name)
+    assert held(subject.comparisons(), Random(8), 1000, subject.length) == []
 
 
-def start_of(case: Case) -> Start:
-    settings = case.settings
-    return Start(
-        context=_bindings(settings.get("context", "")),
-        ambient=_bindings(settings.get("ambient", "")),
-        goal=settings.get("goal") or None,
-        symbol=settings.get("symbol") or None,
-    )
-
-
-@cache
-def comparisons_of_file(file: str) -> dict[str, Comparison]:
-    """One comparison for each way in which the cases of a file start."""
-    found: dict[str, Comparison] = {}
-    for case in ALL:
-        key = repr(start_of(case))
-        if case.file == file and key not in found:
-            found[key] = Comparison(oracle(case.grammar).grammar, start_of(case))
-    return found
-
-
-@pytest.mark.parametrize("file", FILES)
-def test_feature_grammars(file: str) -> None:
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_feature_grammars(file: Path) -> None:
     """The texts of the cases, cut and spoiled, and random ones."""
-    random, comparisons = Random(9), comparisons_of_file(file)
-    cases = [case for case in ALL if case.file == file and len(case.text) < 40]
-    for case in random.sample(cases, min(len(cases), 8)):
-        text = case.text.replace("¦", "").encode()
-        for cut in (text, spoiled(random, text), text[: random.randint(0, len(text))]):
-            assert comparisons[repr(start_of(case))].compare(cut) is None
-    assert held(list(comparisons.values()), random, 30, 6) == []
+    assert held(Subject.load(str(file)).comparisons(), Random(9), 50, 6) == []
+
+
+def test_a_case_file_gives_its_starts_and_texts() -> None:
+    subject = Subject.load(str(CASES / "ambient.txt"))
+    cases = [case for case in ALL if case.file == "ambient"]
+    assert {start.symbol for start in subject.starts} == {case.settings.get("symbol") or None for case in cases}
+    texts = {text for start in subject.starts for text in start.texts}
+    assert texts == {text for case in cases if len(text := case.text.replace("¦", "")) <= 60}
 
 
 # The comparison itself must be able to fail: engine and reference are given different grammars.
@@ -151,9 +130,15 @@ def test_it_says_when_it_gives_up() -> None:
         reference.judge("λf:A→A.f f f".encode(), steps=10)
 
 
-def test_the_command() -> None:
-    command = [sys.executable, "-m", "aufbau.reference", "stlc", "--prefixes", "20", "--seed", "3"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60, check=False)
+def test_the_command(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "aufbau.reference", "stlc", "minimal=30", "--prefixes", "40", "--seed", "3"]
+    done = subprocess.run(
+        [*command, "--out", str(tmp_path)], capture_output=True, text=True, cwd=ROOT, timeout=60, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines()[0].split()[:2] == ["grammar", "prefixes"]
-    assert done.stdout.splitlines()[1].startswith("stlc ")
+    assert [line.split()[0] for line in done.stdout.splitlines()[1:]] == ["stlc", "minimal"]
+    record = json.loads((tmp_path / "correspondence.json").read_text(encoding="utf-8"))
+    assert [row["prefixes"] >= wanted for row, wanted in zip(record["grammars"], (20, 30), strict=True)] == [True, True]
+    assert record["prefixes"] == sum(row["satisfied"] + row["live"] + row["lost"] for row in record["grammars"])
+    assert f"{record['prefixes']} random prefixes" in (tmp_path / "correspondence.md").read_text(encoding="utf-8")

@@ -280,8 +280,11 @@ def test_a_spent_budget_leaves_the_prefix_usable() -> None:
 @pytest.mark.parametrize("after", [1, 7, 40, 150])
 def test_interruption_leaves_the_prefix_usable(after: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """As when a task is cancelled by a signal in the middle of a feed."""
+    from aufbau.earley import arena
     from aufbau.earley.arena import Arena
 
+    if not arena.__file__.endswith(".py"):
+        pytest.skip("methods of compiled classes can't be replaced")
     oracle = Oracle(Grammar.load("fun"))
     text = "let f : Int -> Int = (a : Int) => a * 2; f(f(1)) + f(2)"
     wanted = oracle.start().feed(text)

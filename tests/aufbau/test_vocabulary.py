@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aufbau.verdict import Verdict
-from aufbau.vocabulary import Trie, Vocabulary, VocabularyError, admissible
+from aufbau.vocabulary import Trie, Vocabulary, VocabularyError, admissible, fast_forward, settled
 
 tokenizers = pytest.importorskip("tokenizers")
 transformers = pytest.importorskip("transformers")
@@ -126,6 +127,13 @@ def test_added_tokens_write_their_own_content() -> None:
         assert token not in vocabulary.special
 
 
+def test_added_series_of_spaces_write_spaces() -> None:
+    tokenizer = sentence_piece()
+    tokenizer.add_tokens(["▁▁▁"])
+    vocabulary = Vocabulary.from_tokenizer(tokenizer)
+    assert vocabulary.spelling(tokenizer.convert_tokens_to_ids("▁▁▁")) == b"   "
+
+
 def test_word_piece_is_refused() -> None:
     tokenizer = tokenizers.Tokenizer(tokenizers.models.WordPiece({"[UNK]": 0, "a": 1}, unk_token="[UNK]"))
     tokenizer.decoder = tokenizers.decoders.WordPiece()
@@ -141,6 +149,62 @@ def test_a_slow_tokenizer_is_refused() -> None:
 def test_special_tokens_outside_the_vocabulary_are_refused() -> None:
     with pytest.raises(VocabularyError, match=r"\[5\].*0 to 1"):
         Vocabulary([b"a", b"b"], stop=[5])
+
+
+def test_tiktoken_files(tmp_path: Path) -> None:
+    path = tmp_path / "small.tiktoken"
+    path.write_bytes(b"IQ== 0\n4oY= 1\nIA== 3\n\n")
+    vocabulary = Vocabulary.from_tiktoken(path, special={"<|im_start|>": 4, "<|im_end|>": 5}, stop=[3])
+    assert list(vocabulary) == [b"!", b"\xe2\x86", b"", b"", b"", b""]
+    assert vocabulary.stop == (5, 3)
+    assert vocabulary.special == {2, 3, 4, 5}
+
+
+@pytest.mark.parametrize("line", [b"IQ==", b"IQ== x", b"I? 0", b"IQ== 0 0"])
+def test_files_that_are_not_tiktoken_are_refused(tmp_path: Path, line: bytes) -> None:
+    path = tmp_path / "broken.tiktoken"
+    path.write_bytes(b"IQ== 0\n" + line)
+    with pytest.raises(VocabularyError, match=r"broken\.tiktoken, line 2: .*base64"):
+        Vocabulary.from_tiktoken(path)
+
+
+def test_special_ids_that_a_tiktoken_file_uses_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "small.tiktoken"
+    path.write_bytes(b"IQ== 0")
+    with pytest.raises(VocabularyError, match=r"\[0\] are ordinary"):
+        Vocabulary.from_tiktoken(path, special={"<|im_end|>": 0})
+
+
+@pytest.mark.parametrize(
+    ("tokens", "whole"),
+    [
+        ([b"re", b"turn"], 0),  # "return" is a token
+        ([b"x", b"re"], 1),  # "re" begins "return", "xre" begins nothing
+        ([b"x", b"("], 2),
+        ([], 0),
+    ],
+)
+def test_tokens_that_more_text_can_change_are_open(tokens: list[bytes], whole: int) -> None:
+    spellings = [b"r", b"e", b"re", b"turn", b"returns", b"x", b"("]
+    assert settled(Vocabulary(spellings), [spellings.index(token) for token in tokens]) == whole
+
+
+@settings(max_examples=60)
+@given(text=st.text("re turnx(", max_size=12), forced=st.text("return(", max_size=8))
+def test_fast_forward_writes_what_the_tokenizer_writes(text: str, forced: str) -> None:
+    tokenizer = TOKENIZERS["byte level"]
+    vocabulary = Vocabulary.from_tokenizer(tokenizer)
+
+    def encode(data: bytes) -> list[int]:
+        return list(tokenizer(data.decode(), add_special_tokens=False)["input_ids"])
+
+    written = encode(text.encode())
+    move = fast_forward(vocabulary, encode, written, forced.encode())
+    after = [*written[: move.keep], *move.append]
+    assert b"".join(map(vocabulary.spelling, after)) in (text + forced).encode()
+    assert len(after) >= len(written) or move.append
+    whole = encode((text + forced).encode())
+    assert not move.append or whole[: len(after)] == after
 
 
 SPELLINGS = st.lists(st.binary(max_size=4).map(lambda text: bytes(byte % 3 for byte in text)), max_size=30)

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from aufbau import Grammar, Oracle, Prefix, Verdict
-from aufbau.witness import Outcome, witness
+from aufbau import Grammar, Oracle, Outcome, Prefix, Verdict
 from tests.aufbau.checkers import Fun, Scope, fun_program, mutated, shown, some_type
 from tests.aufbau.walks import walk
 
@@ -44,7 +43,7 @@ def fun(text: str | bytes, scope: Scope = SCOPE) -> Prefix:
     ],
 )
 def test_a_continuation_of_fun(text: str, wanted: str) -> None:
-    found = witness(fun(text))
+    found = fun(text).witness()
     assert found.outcome is Outcome.FOUND and found.text is not None
     assert fun(text).feed(found.text).verdict is Verdict.SATISFIED
     assert fun(text).feed(wanted).verdict is Verdict.SATISFIED
@@ -60,7 +59,7 @@ def test_a_continuation_of_fun(text: str, wanted: str) -> None:
     ],
 )
 def test_large_types_need_no_luck(text: str) -> None:
-    found = witness(fun(text))
+    found = fun(text).witness()
     assert found.text is not None and found.steps < 5_000, found
     assert fun(text).feed(found.text).verdict is Verdict.SATISFIED
 
@@ -75,7 +74,7 @@ def test_no_shorter_continuation_exists(grammar: Oracle) -> None:
         random = Random(seed)
         data = walk(random, start, random.randint(0, 9))
         prefix = start.feed(data[: random.randint(0, len(data))])
-        found = witness(prefix)
+        found = prefix.witness()
         known = len(found.text) if found.text is not None and found.shortest else None
         level, depth = [prefix], 0
         while depth < (3 if known is None else min(known, 3)) and len(level) < 300:
@@ -99,7 +98,7 @@ def test_every_live_prefix_of_fun_has_a_witness(random: Random) -> None:
     prefix = fun(data[: random.randint(0, 80)], scope)
     if prefix.lost_at is not None:
         prefix = fun(prefix.text[: prefix.lost_at], scope)
-    found = witness(prefix)
+    found = prefix.witness()
     assert found.text is not None, f"live without a witness: {prefix.text.decode()!r} under {scope}: {found}"
     assert prefix.feed(found.text).verdict is Verdict.SATISFIED
 
@@ -112,17 +111,17 @@ def test_no_continuation_where_none_is_proved_to_be(random: Random) -> None:
     data = walk(random, start, random.randint(1, 15))
     end = start.feed(data)
     if end.verdict is not Verdict.SATISFIED:
-        finish = witness(end, max_steps=600)
+        finish = end.witness(max_steps=600)
         data += finish.text or b""
         if finish.text is None:
             return
-    assert witness(start.feed(data[: random.randint(0, len(data))]), max_steps=600).outcome is not Outcome.NONE
+    assert start.feed(data[: random.randint(0, len(data))]).witness(max_steps=600).outcome is not Outcome.NONE
 
 
 @pytest.mark.parametrize("text", ["λf:A->B.f(", "λf:(A->B)->C.f(", "λf:A->A.f(", "λf:A->B.λg:B->C.g(", r"(\x:A.x)("])
 def test_stlc_dead_ends_are_refuted(text: str) -> None:
     prefix = STLC.start().feed(text)
-    found = witness(prefix)
+    found = prefix.witness()
     assert prefix.verdict is Verdict.LIVE
     assert found.outcome is Outcome.NONE and "model" in found.reason, found
 
@@ -131,16 +130,16 @@ def test_stlc_dead_ends_are_refuted(text: str) -> None:
     ("text", "wanted"), [("λf:A->B.λx:A.f(", b"x)"), ("λf:A->B.λg:B->C.λx:A.g(", b"f x)"), ("λx:A.", b"x")]
 )
 def test_stlc_is_completed_where_it_can_be(text: str, wanted: bytes) -> None:
-    assert witness(STLC.start().feed(text)).text == wanted
+    assert STLC.start().feed(text).witness().text == wanted
 
 
 def test_tools_are_decided_by_what_is_bound() -> None:
     start = TOOL.start(symbol="Program", ambient=KEYS)
-    dead = witness(start.feed("let s = summarize("))
+    dead = start.feed("let s = summarize(").witness()
     assert dead.outcome is Outcome.NONE and dead.text is None and "tried" in dead.reason
-    assert witness(start.feed('let d = search("a')).text == b'");return 0;'
+    assert start.feed('let d = search("a').witness().text == b'");return 0;'
     bound = TOOL.start(context={"d": "docs"}, symbol="Program", ambient=KEYS)
-    assert witness(bound.feed("let s = summarize(")).text == b"d);return 0;"
+    assert bound.feed("let s = summarize(").witness().text == b"d);return 0;"
 
 
 @pytest.mark.parametrize(
@@ -149,19 +148,19 @@ def test_tools_are_decided_by_what_is_bound() -> None:
 def test_ignorable_text_is_ended_as_it_must_be(text: str, wanted: bytes) -> None:
     ignored = [r"[ \n]+", r"\/\/[^\n]*", r"\/\*([^*]|\*+[^*\/])*\*+\/"]
     grammar = Grammar.parse("".join(f"%ignore /{p}/\n" for p in ignored) + "\nE ::= '0' | '(' E ')'\n")
-    assert witness(Oracle(grammar).start().feed(text)).text == wanted
+    assert Oracle(grammar).start().feed(text).witness().text == wanted
 
 
 def test_bounds_leave_the_question_open() -> None:
     prefix = fun("let f : Int -> Int -> Int -> Bool = ")
-    short = witness(prefix, max_bytes=1)
+    short = prefix.witness(max_bytes=1)
     assert short.outcome is Outcome.UNKNOWN and "1 bytes" in short.reason
-    hasty = witness(prefix, max_steps=3)
+    hasty = prefix.witness(max_steps=3)
     assert hasty.outcome is Outcome.UNKNOWN and "3 steps" in hasty.reason
 
 
 def test_lost_and_satisfied_prefixes_need_no_search() -> None:
-    lost = witness(fun("let x : Int = true"))
+    lost = fun("let x : Int = true").witness()
     assert lost.outcome is Outcome.NONE and "lost at byte 15" in str(lost)
-    done = witness(fun("1"))
+    done = fun("1").witness()
     assert done.text == b"" and done.shortest and done.steps == 0

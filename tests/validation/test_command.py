@@ -13,7 +13,18 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from aufbau.validation import CorpusError, Language, Record, ResumeError, Settings, Task, ValidationError
+from aufbau.validation import (
+    CorpusError,
+    Language,
+    Program,
+    ProgramSet,
+    Record,
+    ResumeError,
+    Settings,
+    Task,
+    ValidationError,
+    Workbench,
+)
 from aufbau.validation import command as validate_command
 from aufbau.validation import run as validate_run
 from aufbau.validation.workbench import carry_out
@@ -81,7 +92,10 @@ def test_a_recorded_corpus_needs_no_compiler(corpus: Path, tmp_path: Path, monke
     assert sets["beyond_valid"]["findings"] == sets["beyond_invalid"]["findings"] == {"outside the surface": 1}
     assert "0 faults" in shown
     markdown = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
-    assert "Exceptions: rejected, not lost (1)" in markdown
+    assert "Rejected, not lost, and without a known completion (0)\n\n1 more have one" in markdown
+    pruned = sets["invalid"]["semantic"]
+    assert (pruned["lost"]["count"], pruned["lost"]["total"]) == (1, 2)
+    assert (pruned["without_completion"]["count"], pruned["without_completion"]["total"]) == (1, 1)
     assert "| string | 2 |" in markdown  # the word at which the surface ends
 
 
@@ -106,6 +120,31 @@ def test_generated_programs_with_the_compiler(language: Language, tmp_path: Path
     assert 4 <= mutants["programs"] <= 12
     records = [json.loads(line) for line in (tmp_path / "out" / "records.jsonl").read_text().splitlines()]
     assert all(r["text"] and r["accepted"] is not None for r in records if "done" not in r)
+
+
+def test_prefixes_of_accepted_programs_are_completed(corpus: Path, tmp_path: Path) -> None:
+    need_compiler(Language.ML)
+    options = ["--corpus", str(corpus), "--sets", "valid,invalid", "--jobs", "1", "--witnesses"]
+    status, shown = run(Language.ML, tmp_path / "some", *options, "2")
+    assert status == 0, shown
+    found = report(tmp_path / "some")["sets"]["valid"]["witnesses"]
+    assert found["outcomes"] == {"found": 6} and found["refused"] == 0
+    assert found["accepted"]["count"] == found["accepted"]["total"] == 6
+    assert report(tmp_path / "some")["sets"]["invalid"]["endings"]["accepted"]["count"] == 1
+    run(Language.ML, tmp_path / "fewer", *options, "2", "--witnessed", "2")  # the programs 0 and 2
+    assert report(tmp_path / "fewer")["sets"]["valid"]["witnesses"]["outcomes"] == {"found": 4}
+
+
+def test_a_completion_that_the_compiler_refuses_is_a_fault(tmp_path: Path) -> None:
+    need_compiler(Language.ML)
+    source = FILES[Language.ML].read_text(encoding="utf-8")
+    wrong = tmp_path / "wrong.auf"
+    wrong.write_text(source.replace("------ (truth)\n'bool'", "------ (truth)\n'int'"), encoding="utf-8")
+    workbench = Workbench(Settings(language=Language.ML, grammar=str(wrong), witnesses=30))
+    program = Program(origin=ProgramSet.VALID, index=0, name="a", text=b"let x : int = 1", accepted=True)
+    assert workbench.judged(program).faults == 0
+    mistaken = Workbench(Settings(language=Language.C, grammar=str(wrong), witnesses=30)).judged(program)
+    assert mistaken.strays and mistaken.faults == len(mistaken.strays)
 
 
 def test_several_processes_give_the_same_records(corpus: Path, tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def test_every_mutation_has_a_case() -> None:
 def test_mutants_differ_and_change_where_they_say(language: Language) -> None:
     mutator = Mutator(oracle(language))
     for seed in range(6):
-        text = Generator(oracle(language), seed=f"m{seed}", length=30).sample()
+        text = Generator(oracle(language), length=30).sample(f"m{seed}")
         assert text is not None
         found = mutator.mutants(text, count=6, seed="1")
         assert [m.text for m in found] == [m.text for m in mutator.mutants(text, count=6, seed="1")]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from aufbau.validation import Finding, Journal, Manifest, Record, ResumeError
+from aufbau.validation import Completion, Finding, Journal, Manifest, Record, ResumeError
 
 MANIFEST = Manifest(language="ml", grammar="0", corpus="")
 PLAIN = Record(
@@ -49,9 +49,32 @@ def test_a_failure_is_no_judgement() -> None:
     assert replace(PLAIN, failure="LimitError: …").finding is Finding.UNJUDGED
 
 
+# outcome, the oracle's word on the whole, the compiler's, whether a rejected text is completable, faults at a prefix
+COMPLETIONS = [
+    ("found", True, True, True, 0),
+    ("found", True, None, True, 0),
+    ("found", True, False, False, 1),
+    ("found", False, True, False, 1),
+    ("none", None, None, False, 1),
+    ("unknown", None, None, False, 0),
+]
+
+
+@pytest.mark.parametrize(("outcome", "satisfied", "accepted", "completable", "faults"), COMPLETIONS)
+def test_completions(
+    outcome: str, satisfied: bool | None, accepted: bool | None, completable: bool, faults: int
+) -> None:
+    completion = Completion(at=3, outcome=outcome, satisfied=satisfied, accepted=accepted)
+    rejected = replace(PLAIN, accepted=False, verdict="live", ending=completion)
+    assert (rejected.completable, rejected.finding, rejected.faults) == (completable, Finding.OPEN, 0)
+    assert replace(PLAIN, completions=(completion,)).faults == faults
+
+
 def test_records_come_back(tmp_path: Path) -> None:
     first = Journal(tmp_path, MANIFEST, resume=False)
-    first.add("valid/0", [PLAIN, replace(PLAIN, variant="x", features=("ä",))])
+    ending = Completion(at=9, outcome="found", text=";", satisfied=True, accepted=False)
+    more = replace(PLAIN, variant="x", features=("ä",), ending=ending, completions=(ending, replace(ending, at=1)))
+    first.add("valid/0", [PLAIN, more])
     first.add("valid/1", [])
     first.close()
     second = Journal(tmp_path, MANIFEST, resume=True)
