@@ -95,6 +95,28 @@ ACCEPTED = [
      "let a : int = ( |> ) 1 succ", "int"),
     ("let ( ++ ) a b = a + 2 * b let rec (^^) x = x let f : int -> int = ( ++ ) 1 let b : bool = (^^) true", "bool"),
     ("let rec f : int -> int = let y : int = 1 in fun (x : int) -> f (x - y)", "int -> int"),
+    ("let f (x : bool) : int = if x; then let y : int = 1 in y; else match x with true -> 1; | _ -> begin 2; end;\n"
+     "type t = A let a : t = A; ;; let b : int list = [1; let x : int = 2 in x;]", "int list"),
+    ("let f (p : int * int * int) : int = match p with a, 1, b | 1, b, a | b, a, (2 | 3) -> a - b | _ -> 0",
+     "int * int * int -> int"),
+    ("let f (l : int list) : int = match l with ([a] as b) | (_ :: a :: _ as b) -> a + List.length b | [] -> 0",
+     "int list -> int"),
+    ("let f (p : int list * int list) : int = match p with ([a] | [_; a]), ([b] | [_; b] | _ :: _ :: b :: _) -> a + b"
+     " | _ -> 0", "int list * int list -> int"),
+    ("type 'a tree = Leaf | Node of 'a tree * 'a * 'a tree\n"
+     "let rec size t = match t with Leaf -> 0 | Node (l, _, r) -> size l + 1 + size r\n"
+     "let a : int = size (Node (Leaf, 1, Leaf)) + size (Node (Leaf, true, Leaf)) let b : bool tree = Leaf",
+     "bool tree"),
+    ("type ('k, 'v) map = Empty | Bind of 'k * 'v * ('k, 'v) map and key = string\n"
+     "let rec find (k : key) (m : (key, 'v) map) : 'v = match m with\n"
+     "  | Empty -> raise Not_found\n  | Bind (a, v, r) -> if a = k then v else find k r\n"
+     "let a : int = find \"a\" (Bind (\"a\", 1, Empty)) let b : bool = find \"\" Empty", "bool"),
+    ("type 'a pair = 'a * 'a type ('a, 'b) assoc = ('a * 'b) list\n"
+     "let swap ((a, b) : 'a pair) : 'a pair = (b, a)\n"
+     "let f (l : (int, bool) assoc) : int pair = swap (List.length l, 1)",
+     "(int * bool) list -> int * int"),
+    ("let f : 'a list -> int = fun (l : 'a list) -> List.length l let n : int = f [1] + f [true]", "int"),
+    ("let f (x : 'a) : 'a = x + 1 let c : char = 'a'", "char"),
 ]  # fmt: skip
 
 # Programs that ocamlc refuses; ¦ stands before the byte at which they are lost. Without ¦ they are live to the end.
@@ -108,7 +130,7 @@ REFUSED = [
     "let x : int list = [1; ¦'a']",
     "let f (x : int) : int = x let y : int = f ¦\"\"",
     "let f (x : int) : int = x let y : int = f 1 ¦2",
-    "let g (x : int) : int = ¦h x",
+    "let g (x : int) : int = ¦q x",
     "let g : int -> int = fun (x : int) -> ¦g x",
     "let y : int = ¦y",
     "let f (x : int) : f¦oo = x",
@@ -155,6 +177,20 @@ REFUSED = [
     "let () = Printf.printf \"%d\" ¦true",
     "let x : int = 1 +¦+ 2",
     "let x : int =\r¦1",
+    "let x : int = 1; ¦let y : int = 2",
+    "exception A exception A¦ ",
+    "let a = [|ref 1|] let x = ! ¦a.(0)",
+    "let¦- 1 = 1 in true",
+    "let f (p : int * int) : int = match p with a, 1 | _, 2¦ -> 1",
+    "let f (p : int * int) : int = match p with _, 1 | 2, ¦a -> 1",
+    "let f (p : int * int) : int = match p with a, 1 | a, ¦a -> 1",
+    "let f (p : int * int) : int = match p with (a, 1 as b) | a, 2¦ -> 1",
+    "type 'a t = A of 'a let x : int t = A ¦true",
+    "type 'a t = A of '¦b",
+    "type ('a, 'a¦) t = A",
+    "type t = A of ¦'a",
+    "type 'a t = A let x : ¦t = A",
+    "let f (x : 'a) (y : 'a) : int = x + 1 let a : int = f 1 ¦true",
 ]  # fmt: skip
 
 # What ocamlc accepts and the grammar refuses: its boundary (ml.md).
@@ -168,14 +204,16 @@ BEYOND = [
     "type r = ¦{a : int}",
     "mod¦ule M = struct end",
     "(* 1 (* 2 (* 3 (* 4 (¦* 5 *) *) *) *) *) let x : int = 1",
-    "type ¦'a t = A of 'a",
+    "type ('a¦) t = A of 'a",
+    "type 'a t = A of 'a ¦u and 'a u = B of 'a",
     "let x : char = 'a' (* '\"' *)",
 ]
 
 # What the grammar accepts and ocamlc refuses (ml.md).
 LAXER = [
     "let r = ref []",
-    "let f (x : int list) : int = match x with [a] | [] -> 1 | _ -> 2",
+    "let f x = 1 and f x = 2",
+    "let f (x : int * int list) : int = match x with a, ([b] | [a]) -> a | _ -> 2",
 ]
 
 
