@@ -318,9 +318,9 @@ int , ?R
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "text"), [("ml", "type list = A let a = ([1] : "), ("c", "int f(void) { return &1")])
+@pytest.mark.parametrize(("name", "text"), [("ml", ""), ("c", "int f(void *q) { return 2 * q")])
 def test_large_languages_are_not_covered(name: str, text: str) -> None:
-    """In ml a name can be taken away from a type; in c operands are read without a demand."""
+    """In ml the names that a pattern must bind again may not fit what is left of it; in c operands have no demand."""
     oracle = Oracle(Grammar.load(name))
     report = oracle.grammar.check()
     assert report.dead_end_free is not True and report.coverage.against

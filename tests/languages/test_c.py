@@ -91,6 +91,8 @@ ACCEPTED = [
     "typedef int number; number f(number n) { number *p = &n; { int number = 2; n = number * n; } return *p; }",
     "typedef int (*op)(int, int); int add(int a, int b) { return a + b; } int f(op o) { return o(1, 2); }\n"
     "int g(void) { return f(add); }",
+    "struct s { int n; }; struct s a, b; int f(int i) { return (i ? a : b).n + (a = b).n; } int x; void g(void) {\n"
+    "  extern int x; extern int x; x = 1; }",
     # the preprocessor and the library
     '#include <stdio.h>\nint main(void) { int n; scanf("%d", &n); printf("%d\\n", n * 2); return 0; }',
     "#include <stdlib.h>\n#include <string.h>\nchar *copy(const char *s) { char *t = malloc(strlen(s) + 1);\n"
@@ -100,6 +102,34 @@ ACCEPTED = [
     "#ifndef H\n#define H\nint f(void);\n#endif\n"
     "int g(int printf) { return printf; } int abs(int x) { return x < 0 ? -x : x; }\n",
     "// one\n/* two ** / */ int /* three */ x = 1; // four",
+    # lines and what declarations say
+    "  # include <stdio.h> // io\n#include <math.h> /* hm */\n#  include<stdlib.h>\nint x = EOF;",
+    "/* c */ #include \"stdio.h\"\nint f(void) { return puts(\"stdio.h\"); }",
+    "#ifndef H\n#define H // guard\n#include <stdio.h>\nint x;\n#endif // H",
+    "#define A (1 + (2 * 3))\n#define B (A) /* minus ( */\n# define C -1 // minus (\n#define D \"x(\" "
+    "\"y\"\n#define E '('\nint a[B], c = C; char *s = D; int e = E;",
+    "#define N \\\n  20\nint a[N];",
+    "#ifdef FOO\n#pragma GCC diagnostic ignored \"-Wx\"\n#ifdef BAR\n#define B 1\n#else\n#pragma "
+    "y\n#endif\n#endif\nint B;",
+    "// c\n#if defined A && !defined B\nint y;\n#else\nchar y;\n#endif\nchar *f(void) { return &y; }",
+    "#include <stdio.h>",
+    "#pragma once\nint x;\n#pragma foo",
+    "#define X\n#include <errno.h>\n#include <float.h>\nint f(void) { errno = ENOBUFS; return FLT_DIG; }",
+    "int x; // a \\\nint y\nint y;",
+    "typedef int t; typedef int t; t x, a[], a[2]; extern t x; static t f(void); static t f(void) { return x; }",
+    "struct s; int foo(struct s blah); struct s g(void); struct s { int x; }; int foo(struct s blah) { "
+    "return blah.x; }",
+    "#define N 4\nenum e { A = 3, B }; int a[B + N], b[2 * N - 1], c[sizeof(int) * 2 + 1], d[(N + 1) * 2], "
+    "e[1 << 4];",
+    "void f(int n) { int a[n - 1], b[n / 2][3 * n + 1], c[2 * 3 + 1]; a[0] = b[0][0] = c[0] = n; }",
+    "struct s { int n; char tail[]; }; typedef struct { int n, t[]; } u; char (*p)[3] = &\"ab\"; int f(void) { return (*&\"ab\")[1]; }",
+    "static int f(int x) { if (x) { while (x) { if (x == 2) return x; x--; } } }\nstatic void g(void) { } "
+    "static inline int h(int x) { do return g(), f(x); while (x); }",
+    "int add(int a, int b) { return a + b; } int (*ops[2])(int, int) = {add, &add}; int (*t[])(int, int) = "
+    "{add};\nint f(int *a) { int (*p[2])(int, int); p[0] = add; return ops[1](1, 2) + (*t[0])(1, 2) + "
+    "p[0](3[a], a[1]); }",
+    "void copy(char *restrict a, const char *restrict b, int *volatile c, char *const *d) { *a = *b; *c = **d; }",
+    "int f(int x) { if (x) goto main; x = 2; main: for (int i = 0, *p = &i; i < *p; i++) ; return 0; }",
 ]  # fmt: skip
 
 # Programs that cc refuses; ¦ stands before the byte at which they are lost. Without ¦ they are live to the end.
@@ -150,7 +180,7 @@ REFUSED = [
     "int f(void) { 1 =¦ 2; return 0; }",
     "int f(int a, int b) { a + b =¦ 2; return 0; }",
     "int f(int a) { a++ =¦ 2; return 0; }",
-    "int f(void) { return &1¦ == 0; }",
+    "int f(void) { return &1 ¦== 0; }",
     "int f(int a[3]) { int c[3]; c =¦ a; return 0; }",
     "int f(const int c) { c =¦ 1; return c; }",
     "void g(const char *s) { *s =¦ 'a'; }",
@@ -179,8 +209,49 @@ REFUSED = [
     "struct s { int a; }; int f(struct s x) { return x.¦b; }",
     "struct s { int a; }; int f(struct s *p) { return p¦.a; }",
     "struct s { int a; }; int f(struct s x) { return x ¦+ 1; }",
-    "struct s { int a; }; int f(struct t ¦x) { return 0; }",
+    "struct s { int a; }; int f(struct t x) ¦{ return 0; }",
     "struct s { int a; int a¦; };",
+    # lines
+    "#include <stdio.h> ¦int x;",
+    "int x; ¦#include <stdio.h>",
+    "#include¦\n<stdio.h>\nint x;",
+    "# define N (1\n ¦+ 2)\nint a[N];",
+    "#define N 10 +¦\n2\nint a[N];",
+    "#define N 10\n¦+ 2\nint a[N];",
+    "#define N\n¦10\nint a[1];",
+    "#define¦\nN 10\nint a[N];",
+    "#define N 1\n#define N¦ 2\nint x;",
+    "#¦endif\nint x;",
+    "#ifndef A\nint x;",
+    "#ifdef A\n#endif ¦x\nint x;",
+    "#ifdef A\n#else\n#e¦lse\n#endif\nint x;",
+    "#ifdef A\nint x;\n#endif\nint f(void) { return ¦x; }",
+    "#include <stdbool.h>",
+    "#define N 1.5\nint a[¦N];",
+    "a¦uto int x;",
+    "re¦gister int x;",
+    "inline int x¦;",
+    "int a[0¦];",
+    "int n; int a[¦n];",
+    "int a[5 ¦- 9];",
+    "enum e ¦x;",
+    "enum e¦; int x;",
+    "struct s { int a[¦]; int n; };",
+    "struct { int n; }¦;",
+    "union u { int x; }; struct u¦ y;",
+    "int f(int n) { int a[n] ¦= {1}; return a[0]; }",
+    "static int f(void) { ¦}",
+    "inline int f(void) { static int ¦n; return n; }",
+    "int f(int x) { a: x++; a¦: return x; }",
+    "int f(void) { for (struct s¦; ; ) ; return 0; }",
+    "int f(void) { for (int g¦(void); ; ) ; return 0; }",
+    "int f(int x) { switch (x) { case 1: return 2; case 1¦: return 3; } return 0; }",
+    "int f(int x) { switch (x) { default: x = 1; default¦: return 3; } }",
+    "typedef int t; int *p = &t¦;",
+    "int *p = &ab¦s;",
+    "int f(void) { return ma¦in(); }",
+    "int f(void) { return 0¦(1); }",
+    "int f(int a) { return 3[a¦]; }",
 ]  # fmt: skip
 
 
