@@ -115,7 +115,8 @@ class _Compiler:
     def __init__(self, model: GrammarModel, start: str) -> None:
         self.model = model
         self.by_name = {definition.name: definition for definition in model.definitions}
-        self.names = tuple(d.name for d in model.definitions if d.name in reachable(self.by_name, [start]))
+        reached = reachable(self.by_name, [start])
+        self.names = tuple(d.name for d in model.definitions if d.name in reached)
         self.numbers = {name: number for number, name in enumerate(self.names)}
         self.start = start
         self.terms = Terms()
@@ -124,6 +125,7 @@ class _Compiler:
         self.terminals: dict[tuple[SymbolKind, str], int] = {}
         self.spans: dict[tuple[SymbolKind, str], Span] = {}
         self.empty = nullable(model.definitions)
+        self.spaces = spaces(model)
 
     def machine(self) -> Machine:
         for ignore in self.model.ignores:
@@ -161,7 +163,7 @@ class _Compiler:
     def _given(self, given: Given, machine: Machine) -> tuple[str, Term]:
         """A name that is in scope from the start, as Γ keeps it, with its type or scheme."""
         space, name = split_name(given.name)
-        if space not in spaces(self.model):
+        if space not in self.spaces:
             space, name = "", given.name
         holes: dict[str, Term] = {}
         try:

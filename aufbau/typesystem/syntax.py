@@ -121,6 +121,7 @@ class TypeSyntax:
             ]
         )
         self._wraps: dict[tuple[str, str], tuple[tuple[str, ...], tuple[str, ...]] | None] = {}
+        self._corners: Final = _Corners(self._productions, self._terminals)
 
     # Reading
 
@@ -143,7 +144,7 @@ class TypeSyntax:
         tokens = self._tokens(text, hole, lookup, bindings or {})
         if not tokens:
             raise TypeReadError("an empty type", 0)
-        chart = _Chart(self._productions, self._terminals, terms, tokens)
+        chart = _Chart(self._corners, self._terminals, terms, tokens)
         found: dict[Term, None] = {}
         for root in self.roots:
             found |= dict.fromkeys(chart.spanning(root))
@@ -314,34 +315,62 @@ class TypeSyntax:
         return found
 
 
+class _Corners:
+    """The productions of the type fragment by what they begin with."""
+
+    def __init__(
+        self, productions: Mapping[str, list[TypeProduction]], terminals: Mapping[tuple[SymbolKind, str], int]
+    ) -> None:
+        self.names: Final = tuple(productions)
+        self.empty: Final[list[TypeProduction]] = []
+        self.terminal: Final[list[list[TypeProduction]]] = [[] for _ in terminals]
+        self.after: Final[dict[str, list[TypeProduction]]] = {name: [] for name in productions}  # a nonterminal
+        everything = [production for alternatives in productions.values() for production in alternatives]
+        # Behind what may be empty, a later nonterminal begins where the production does.
+        deep = any(not production.alternative.symbols for production in everything)
+        for production in everything:
+            symbols = production.alternative.symbols
+            corners = [s.value for s in (symbols if deep else symbols[:1]) if s.kind is SymbolKind.NONTERMINAL]
+            for name in dict.fromkeys(corners):
+                self.after[name].append(production)
+            if not symbols:
+                self.empty.append(production)
+            elif symbols[0].kind is not SymbolKind.NONTERMINAL:
+                self.terminal[terminals[symbols[0].kind, symbols[0].value]].append(production)
+
+
 class _Chart:
     """All readings of a short row of tokens, by fixed point: type texts are short and ambiguity must be seen."""
 
     def __init__(
         self,
-        productions: Mapping[str, list[TypeProduction]],
+        corners: _Corners,
         terminals: Mapping[tuple[SymbolKind, str], int],
         terms: Terms,
         tokens: list[Token],
     ) -> None:
         self._terminals, self._terms, self._tokens = terminals, terms, tokens
-        self.furthest = 0
+        self.furthest = 0  # that some production comes from the first token
         self._found: dict[tuple[str, int], dict[tuple[int, Term], None]] = {}
         # A reading that begins at i needs others that begin at i or later, so positions are done from the right.
         for i in range(len(tokens) - 1, -1, -1):
-            term = tokens[i].term
-            for name in productions:
+            term, mask = tokens[i].term, tokens[i].mask
+            pending = list(corners.empty)
+            if term is None:
+                for number in range(mask.bit_length()):
+                    if mask >> number & 1:
+                        pending += corners.terminal[number]
+            for name in corners.names:
                 self._found[name, i] = {} if term is None else {(i + 1, term): None}
-            changed = True
-            while changed:
-                changed = False
-                for name, alternatives in productions.items():
-                    known = self._found[name, i]
-                    size = len(known)
-                    for production in alternatives:
-                        for end, reading in self._readings(production, i):
-                            known.setdefault((end, reading))
-                    changed = changed or len(known) > size
+                if term is not None:
+                    pending += corners.after[name]
+            for production in pending:
+                known = self._found[production.nonterminal, i]
+                size = len(known)
+                for end, reading in self._readings(production, i):
+                    known.setdefault((end, reading))
+                if len(known) > size:
+                    pending += corners.after[production.nonterminal]
 
     def spanning(self, name: str) -> list[Term]:
         """Readings of the whole row."""
@@ -356,7 +385,8 @@ class _Chart:
         for symbol in production.alternative.symbols:
             following: list[tuple[int, tuple[Term, ...]]] = []
             for at, args in partial:
-                self.furthest = max(self.furthest, at)
+                if start == 0 and at > self.furthest:
+                    self.furthest = at
                 if at >= len(self._tokens):
                     continue
                 if symbol.kind is SymbolKind.NONTERMINAL:
@@ -370,7 +400,6 @@ class _Chart:
             partial = following
         found = []
         for end, args in partial:
-            self.furthest = max(self.furthest, end)
             if production.head is not None:
                 found.append((end, self._terms.con(production.head, args)))
             elif args:
