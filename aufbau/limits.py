@@ -23,3 +23,5 @@ class Limits:
     fresh_extensions: int = 1024
     # Entries of the tables that starts share; a start that finds more begins with empty ones. About 300 bytes each.
     arena_entries: int = 200_000
+    # Chart items that masks explore ahead and keep; past it the least recently used half is forgotten. 350 bytes each.
+    explored_items: int = 350_000

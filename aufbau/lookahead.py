@@ -1,380 +1,397 @@
-"""What may follow a set, explored for masks: the sets after it, and the names that its items take.
+"""What may follow a set, explored for masks and remembered apart from the text that stands before (`places`).
 
-A set after a lexeme mostly depends on little of what stands before: after `(`, on what is demanded there and on Γ, but
-not on what is still open. So it is first built *detached*, from items whose calls have no callers. When nothing in it
-returns from those calls, it is the same wherever these items are reached, and is kept for all masks that reach them.
-Else it is built in place.
+What a place returns is handed to the callers of its spot, and a name is judged in the Γ that is found there.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Sequence
 from threading import Lock
 from typing import Final, final
 
-import numpy as np
-import numpy.typing as npt
-
-from aufbau.earley.chart import Item, ItemSet, Lexeme, Record, Waiter
-from aufbau.earley.machine import NO_SLOT, Position, Production
-from aufbau.lexer.state import Reader, by_type
-from aufbau.typesystem.context import Scope
+from aufbau.earley.chart import Answer, Filter, Item, ItemSet, Lexeme, Record, Waiter
+from aufbau.earley.parser import Parser, unjudged
+from aufbau.lexer.state import Reader
+from aufbau.named import Lists, Names
+from aufbau.places import TEXT, Place, Spot, Step, role, with_holes
+from aufbau.typesystem.context import Context
 from aufbau.typesystem.terms import Term
-from aufbau.vocabulary.texts import TextIndex
 
 _Key = tuple[object, ...]
-_Found = tuple[npt.NDArray[np.int32], list[bytes]]
-_NONE: Final = np.zeros(0, np.int32)
-
-
-@final
-class Names:
-    """The texts that an item takes for a lexeme, where they are finitely many."""
-
-    __slots__ = ("_found", "texts")
-
-    def __init__(self, texts: tuple[bytes, ...]) -> None:
-        self.texts: Final = texts  # in ascending order
-        self._found: dict[tuple[TextIndex, bytes], _Found] = {}
-
-    def among(self, index: TextIndex, read: bytes) -> tuple[npt.NDArray[np.int32], list[bytes]]:
-        """Tokens of the index that, after `read`, begin a name, and the texts that are all that is left of one."""
-        found = self._found.get((index, read))
-        if found is None:
-            few = index.few()
-            found = self._found[index, read] = self._sought(index, read) if few is None else self._tried(few, read)
-        return found
-
-    def _tried(self, few: list[tuple[bytes, npt.NDArray[np.int32]]], read: bytes) -> _Found:
-        """Look for each text of a small index among the names."""
-        begun, whole, names = [], [], self.texts
-        for text, tokens in few:
-            begins = read + text
-            at = bisect_left(names, begins)
-            if at < len(names) and names[at] == begins:
-                whole.append(text)
-                at += 1
-            if at < len(names) and names[at].startswith(begins):
-                begun.append(tokens)
-        return np.concatenate(begun) if begun else _NONE, whole
-
-    def _sought(self, index: TextIndex, read: bytes) -> _Found:
-        """Look for the beginnings of each name in the index."""
-        rests: Sequence[bytes] = self.texts
-        if read:
-            rests = [
-                name[len(read) :]
-                for name in rests[bisect_left(rests, read) :]
-                if name.startswith(read) and len(name) > len(read)
-            ]
-        parts = index.beginnings(rests)
-        begun = [tokens for tokens, _ in parts if len(tokens)]
-        whole = [rest for rest, (_, tokens) in zip(rests, parts, strict=True) if len(tokens)]
-        return np.concatenate(begun) if begun else _NONE, whole
-
-
-@final
-class Place:
-    """A set as masks see it: what it takes unseen, what it judges, and what was explored after it."""
-
-    __slots__ = ("after", "alive", "items", "judging", "names", "plain", "plain_mask", "real", "viable")
-
-    def __init__(self, items: ItemSet) -> None:
-        self.items: Final = items
-        self.plain: Final[list[tuple[int, Item]]] = []  # they take any text, and forget it
-        self.judging: Final[dict[int, list[Item]]] = {}
-        self.names: Final[dict[int, Names | None]] = {}  # what the judging items of a mask take
-        self.plain_mask = 0
-        for mask, expecting in items.expected.items():
-            for item in expecting:
-                position = item.production.positions[item.dot]
-                if position.slot == NO_SLOT and not (position.member or position.fresh or position.lookups):
-                    self.plain.append((mask, item))
-                    self.plain_mask |= mask
-                else:
-                    self.judging.setdefault(mask, []).append(item)
-        self.after: Final[dict[_Key, Place | None]] = {}  # by what was scanned, detached or not
-        self.real: Final[dict[_Key, Place | None]] = {}  # by lexeme, never detached
-        self.alive: Final[dict[tuple[int, bytes, bool], bool]] = {}  # by lexeme, in sets of the text
-        self.viable: Final[dict[_Key, bool | None]] = {}  # by what was scanned: whether the text can go on after it
-
-
-@final
-class Spot:
-    """A place with the way that led there from a set of the text; None: it is one."""
-
-    __slots__ = ("before", "lexeme", "place")
-
-    def __init__(self, place: Place, before: Spot | None = None, lexeme: tuple[int, bytes, bool] | None = None) -> None:
-        self.place: Final = place
-        self.before: Final = before
-        self.lexeme: Final = lexeme
+_CallKey = tuple[int, Context | None, Term | None, Filter | None]
+_GAMMAS = 64  # Γs for which a place keeps what it takes
+UNTOUCHED: Final = 1 << 60
 
 
 @final
 class Explorer:
-    """What was explored for the prefixes of one start; forgotten when it grows past `limit` items."""
+    """What was explored for the starts that share an arena; the oldest is forgotten past a limit."""
 
-    def __init__(self, reader: Reader, *, limit: int = 100_000) -> None:
-        self.reader: Final = reader
+    def __init__(self, parser: Parser, *, limit: int) -> None:
+        nobody = Record(-1, None, None, None, 0)
         self.lock: Final = Lock()
+        self.epoch = 0  # grows when places are forgotten
+        self.touched = UNTOUCHED  # the lowest level that was looked at: what was found depends on it
+        self._parser: Final = parser
+        self._reader: Final = Reader(parser, nobody)
+        self._lists: Final = Lists(self._reader)
         self._limit = limit
         self._items = 0
-        self._places: OrderedDict[ItemSet, Place] = OrderedDict()
-        self._detached: dict[_Key, Place | None] = {}
-        self._viable: dict[_Key, bool | None] = {}
-        self._names: dict[_Key, Names] = {}
-        self._tables: dict[tuple[Scope, str, int], dict[Term, list[bytes]]] = {}
-        self._listed: dict[_Key, tuple[bytes, ...]] = {}
-        self._fits: dict[_Key, dict[Term, bool]] = {}
-        terminals = len(reader.parser.machine.terminals)
-        self._returned: Final = 1 << terminals  # what a detached call expects once it has returned
+        self._clock = 0  # masks begun
+        self._of_text: OrderedDict[ItemSet, list[Spot]] = OrderedDict()
+        self._places: dict[_Key, Place] = {}
+        self._stand_ins: dict[_Key, Context] = {}
+        self._nothing: Final = ItemSet([], {}, [], 0, 0)
+        self._empty: Final = Place(self._nothing, {}, [], None)
 
     def make_room(self) -> None:
-        """Forget what was explored when it has grown too large; not while a mask is made."""
+        """Begin a mask; when too much is known, forget the half of it that was not reached for the longest time."""
+        self._clock += 1
         if self._items > self._limit:
+            self.epoch += 1
+            self._of_text.clear()
             self._items = 0
-            self._places.clear()
-            self._detached.clear()
-            self._viable.clear()
-        if len(self._names) + len(self._listed) + len(self._fits) > 10_000:
-            self._names.clear()
-            self._listed.clear()
-            self._tables.clear()
-            self._fits.clear()
+            latest = sorted(self._places.items(), key=lambda entry: entry[1].used, reverse=True)
+            kept: dict[_Key, Place] = {}
+            for key, place in latest:
+                if self._items > self._limit // 2:
+                    place.gone = True
+                else:
+                    kept[key] = place
+                    self._items += place.total + len(place.steps)
+            for place in kept.values():
+                place.forget_gone()
+            self._places = kept
+        self._lists.make_room()
 
-    def spot(self, items: ItemSet) -> Spot:
-        """The spot of a set of the text."""
-        found = self._places.get(items)
+    def spots(self, items: ItemSet, root: Record) -> list[Spot]:
+        """The spots that a set of the text consists of."""
+        found = self._of_text.get(items)
         if found is None:
-            found = self._places[items] = Place(items)
-            if len(self._places) > 16:
-                self._places.popitem(last=False)
-        return Spot(found)
+            text = Spot(Place(self._nothing, {}, [], root), None, ())
+            if items.kernel:
+                step = self._step(text.place, list(items.kernel), [])
+                found = [] if step is None else self._settled(text, step)
+            else:
+                found = [Spot(self._called([root]), text, (root,))]
+            self._of_text[items] = found
+            if len(self._of_text) > 16:
+                self._of_text.popitem(last=False)
+        return found
 
-    # Sets
+    # Steps
 
-    def after(self, spot: Spot, mask: int, text: bytes, *, plain: bool) -> Spot | None:
-        """The spot after a lexeme; None when it is lost. With `plain`, only items that forget the text take it."""
-        place = spot.place
-        kernel = self._scan(place, mask, text, plain)
-        if not kernel:
-            return None
-        key = _relative(kernel)
-        if key in self._detached:
-            found = self._detached[key]
-            if found is None:
-                return None
-            if not found.items.mask & self._returned:
-                return Spot(found, spot, (mask, text, plain))
-        elif all(item.dot < len(item.production.positions) for item in kernel):
-            items = self._close(self._cut_off(kernel))
-            found = Place(items) if items is not None else None
-            self._detached[key] = found
-            if found is None:
-                return None
-            if not found.items.mask & self._returned:
-                return Spot(found, spot, (mask, text, plain))
-        key = tuple((item.production, item.dot, item.record, item.slots, item.effect) for item in kernel)
-        if key in place.after:
-            found = place.after[key]
-        else:
-            items = self._close(kernel)
-            found = place.after[key] = Place(items) if items is not None else None
-        if found is None:
-            return None
-        if found.items.mask & self._returned:
-            real = self._real(spot)
-            return None if real is None else self.after(Spot(real), mask, text, plain=plain)
-        return Spot(found, spot, (mask, text, plain)) if spot.before is not None else Spot(found)
+    def after(self, spot: Spot, mask: int, text: bytes, *, plain: bool) -> list[Spot]:
+        """The spots after a lexeme; none when it is lost. With `plain`, only items that forget the text take it."""
+        step = self._scanned(spot, mask, text, plain)
+        return [] if step is None else self._settled(spot, step)
 
     def viable(self, spot: Spot, mask: int, text: bytes, *, plain: bool) -> bool:
-        """Whether there is a spot after a lexeme. Asks no more of the parser than that."""
-        place, lexeme = spot.place, (mask, text, plain)
-        alive = place.alive.get(lexeme)
-        if alive is None:
-            alive = self._viable_after(spot, mask, text, plain)
-            if spot.before is None:
-                place.alive[lexeme] = alive
-        return alive
-
-    def _viable_after(self, spot: Spot, mask: int, text: bytes, plain: bool) -> bool:
-        place = spot.place
-        kernel = self._scan(place, mask, text, plain)
-        if not kernel:
+        """Whether there is a spot after a lexeme."""
+        step = self._scanned(spot, mask, text, plain)
+        if step is None:
             return False
-        relative = _relative(kernel)
-        known = self._viable.get(relative)
-        if known is None and all(item.dot < len(item.production.positions) for item in kernel):
-            known = self._viable[relative] = self._probe(self._cut_off(kernel))
-        if known is not None:
-            return known
-        key = tuple((item.production, item.dot, item.record, item.slots, item.effect) for item in kernel)
-        if key not in place.viable:
-            place.viable[key] = self._probe(kernel)
-        known = place.viable[key]
-        if known is None:
-            real = self._real(spot)
-            return real is not None and self.viable(Spot(real), mask, text, plain=plain)
-        return known
-
-    def _probe(self, kernel: list[Item]) -> bool | None:
-        """Whether any lexeme can follow; None when that depends on what a detached call returns to."""
-        items = self.reader.parser.probe(self.reader.root, kernel, ~self._returned)
-        if items.roots or items.free_mask & ~self._returned:
+        if step.complete or (step.place is not None and step.place.lively):
             return True
-        if items.mask & self._returned:
-            return None
-        return self.reader.viable(items)
+        # Names of one type are different scans, but mostly the same answer.
+        key = (step.place, *[(record, one.type, one.values, one.effect) for record, one in step.returned])
+        known = spot.alive.get(key)
+        if known is None:
+            before, self.touched = self.touched, UNTOUCHED
+            known = spot.alive[key] = (bool(self._settled(spot, step)), self.touched)
+            self.touched = before
+        self.touched = min(self.touched, known[1])
+        return known[0]
 
-    def _scan(self, place: Place, mask: int, text: bytes, plain: bool) -> list[Item]:
+    def _scanned(self, spot: Spot, mask: int, text: bytes, plain: bool) -> Step | None:
+        place = spot.place
+        if plain:
+            if mask not in place.steps:
+                place.steps[mask] = self._step(place, self._unseen(place, mask), [])
+            return place.steps[mask]
+        scan = self._scan_key(spot, mask, text)
+        if scan is not None and scan in place.steps:
+            return place.steps[scan]
+        kernel = self._unseen(place, mask)
         lexeme = Lexeme(text.decode(), 0, len(text))
-        parser = self.reader.parser
-        if not plain:
-            return parser.scan(place.items, mask, lexeme)
-        found = []
-        for bits, item in place.plain:
+        for bits, items in place.judging.items():
             if bits & mask:
-                advanced = parser.take(item, lexeme)
-                if advanced is not None:
-                    found.append(advanced)
-        return found
+                for item in items:
+                    taken = self._parser.take(self._actual(spot, item), lexeme)
+                    if taken is not None:
+                        kernel.append(
+                            Item(item.production, taken.dot, item.record, taken.slots, taken.effect, None, None)
+                        )
+        key = tuple([(item.production, item.dot, item.record, item.slots, item.effect) for item in kernel])
+        if key not in place.steps:
+            place.steps[key] = self._step(place, kernel, [])
+        if scan is not None:
+            place.steps[scan] = place.steps[key]
+            self._items += 1
+        return place.steps[key]
 
-    def _close(self, kernel: list[Item]) -> ItemSet | None:
-        items = self.reader.parser.close(self.reader.root, kernel, 0)
-        self._items += items.total
-        return items if items.roots or self.reader.viable(items) else None
+    def _scan_key(self, spot: Spot, mask: int, text: bytes) -> _Key | None:
+        """What a scan depends on: the text, and what each Γ says of it. None where the scan itself has to tell."""
+        key: list[object] = [mask, text]
+        for bits, queries in spot.place.queries.items():
+            if bits & mask:
+                if queries is None:
+                    return None
+                for record, prefix in queries:
+                    gamma, name = self._actual_record(spot, record).context, prefix + text.decode()
+                    assert gamma is not None, "only items that have a Γ ask it"
+                    key += (gamma.lookup(name), gamma.in_scope(name))
+        return tuple(key)
 
-    def _cut_off(self, kernel: list[Item]) -> list[Item]:
-        """The same items, their calls without callers: what is expected after a return says that it is one."""
-        records: dict[Record, Record] = {}
-        found = []
-        for item in kernel:
-            old = item.record
-            record = records.get(old)
-            if record is None:
-                record = Record(old.nonterminal, old.context, old.demand, old.filter, old.holes)
-                record.waiters.append(self._caller(old.nonterminal))
-                records[old] = record
-            found.append(Item(item.production, item.dot, record, item.slots, item.effect, None, None))
-        return found
+    def _unseen(self, place: Place, mask: int) -> list[Item]:
+        """The items after a lexeme whose text nobody looks at."""
+        lexeme, take = Lexeme("", 0, 0), self._parser.take
+        taken = [take(item, lexeme) for bits, item in place.plain if bits & mask]
+        return [item for item in taken if item is not None]
 
-    def _caller(self, nonterminal: int) -> Waiter:
-        called = Position(nonterminal=nonterminal, mask=0, slot=NO_SLOT, binding=None, symbol="", shape=None)
-        after = Position(nonterminal=-1, mask=self._returned, slot=NO_SLOT, binding=None, symbol="", shape=None)
-        production = Production(
-            index=-1, nonterminal=nonterminal, name="", label=None, positions=(called, after), template=()
-        )
-        return Waiter(Item(production, 0, Record(nonterminal, None, None, None, 0), (), None, None, None), ())
+    def _answered(self, place: Place, record: Record, answer: Answer) -> Step | None:
+        """What an answer to a call of the place leads to."""
+        key = (record, answer.type, answer.values, answer.effect)
+        if key not in place.steps:
+            resumed = [self._parser.resume(waiter, answer) for waiter in record.waiters]
+            returned = [(record, answer)] if record in place.outside else []
+            place.steps[key] = self._step(place, [item for item in resumed if item is not None], returned)
+        return place.steps[key]
 
-    def _real(self, spot: Spot) -> Place | None:
-        """The place of a spot with all that is open before it."""
-        if spot.before is None or spot.lexeme is None:
-            return spot.place
-        before = self._real(spot.before)
-        if before is None:
+    def _step(self, place: Place, items: list[Item], returned: list[tuple[Record, Answer]]) -> Step | None:
+        """Hand up what is complete, as far as the callers are known, and close the rest."""
+        if not items and not returned:
             return None
-        if spot.lexeme not in before.real:
-            kernel = self._scan(before, *spot.lexeme)
-            items = self._close(kernel) if kernel else None
-            before.real[spot.lexeme] = Place(items) if items is not None else None
-        return before.real[spot.lexeme]
+        parser = self._parser
+        seen: set[_Key] = set()
+        kernel: list[Item] = []
+        complete = False
+        for item in items:  # grows
+            record = item.record
+            key: _Key = (item.production, item.dot, record, item.slots, item.effect)
+            if key in seen:
+                continue
+            seen.add(key)
+            if item.dot < len(item.production.positions):
+                kernel.append(item)
+                continue
+            answer = parser.answer(item)
+            key = (record, answer.type, answer.values, answer.effect)
+            if key in seen:
+                continue
+            seen.add(key)
+            if record in place.outside:
+                returned.append((record, answer))
+            complete = complete or record is place.root
+            items += [one for one in [parser.resume(waiter, answer) for waiter in record.waiters] if one is not None]
+        if not kernel:
+            return Step(None, (), returned, complete)
+        found, records = self._closed(kernel)
+        return Step(found, records, returned, complete)
 
-    # Names
-
-    def names(self, place: Place, mask: int) -> Names | None:
-        """The texts that some judging item before a mask of terminals takes; None when they can't be listed."""
-        if mask not in place.names:
-            place.names[mask] = self._gathered(place.judging[mask], mask)
-        return place.names[mask]
-
-    def _gathered(self, items: list[Item], mask: int) -> Names | None:
-        texts: set[bytes] = set()  # where the text itself is compared
-        fitting: dict[tuple[Scope, str], set[Term]] = {}
-        for item in items:
-            position, record = item.production.positions[item.dot], item.record
-            if position.slot != NO_SLOT:
-                required = item.slots[record.holes + position.slot]
-                if required.index < 0:
-                    texts.add(required.head.encode())
+    def _settled(self, spot: Spot, step: Step) -> list[Spot]:
+        """The spots after a step, what returns from them included; none where no lexeme can follow."""
+        spots: list[Spot] = []
+        complete = False
+        seen: set[_Key] = set()
+        pending = [(spot, step)]
+        while pending:
+            spot, step = pending.pop()
+            complete = complete or step.complete
+            returned = [(*spot.caller(record), answer) for record, answer in step.returned]
+            if step.place is not None:
+                step.place.used = self._clock
+                after = Spot(step.place, spot, step.records)
+                spots.append(after)
+                returned += [(call, after, answer) for call, answer in step.place.nulls]
+            for record, caller, answer in returned:
+                self.touched = min(self.touched, caller.level)
+                key = (caller, record, answer.type, answer.values, answer.effect)
+                if key in seen:
                     continue
-            if not (position.member or position.lookups):
-                return None
-            if by_type(position):
-                prefix = position.lookups[0].prefix if position.lookups else position.member_prefix
-                scope = self.reader.parser.context(item).scope
-                self._fit(item, self._table(scope, prefix, mask), fitting.setdefault((scope, prefix), set()))
+                seen.add(key)
+                complete = complete or record is caller.place.root
+                following = self._answered(caller.place, record, answer)
+                if following is not None:
+                    pending.append((caller, following))
+        if complete:
+            return spots or [Spot(self._empty, spot, ())]
+        return spots if any(self._viable(one) for one in spots) else []
+
+    def called(self, spot: Spot) -> Spot | None:
+        """The spot of the calls that the items of a spot make."""
+        place = spot.place.called
+        if place is None:
+            return None
+        place.used = self._clock
+        return Spot(place, spot, spot.place.calls)
+
+    # Places
+
+    def _closed(self, kernel: list[Item]) -> tuple[Place, tuple[Record, ...]]:
+        """The place of a kernel, and the calls that are outside of it."""
+        numbers: dict[Record, int] = {}
+        gammas: dict[Context, int] = {}
+        key: list[object] = []
+        for item in kernel:
+            record = item.record
+            number = numbers.setdefault(record, len(numbers))
+            key += (item.production, item.dot, item.slots, item.effect, number)
+            if number == len(numbers) - 1:
+                gamma = record.context
+                key += (record.demand, record.filter, record.holes)
+                key.append(None if gamma is None else self._stand_in(gamma, gammas.setdefault(gamma, len(gammas))))
+        found = self._places.get(tuple(key))
+        if found is None:
+            found = self._places[tuple(key)] = self._cut_off(kernel, list(numbers), gammas)
+            self._items += found.total
+        return found, tuple(numbers)
+
+    def _cut_off(self, kernel: list[Item], records: list[Record], gammas: dict[Context, int]) -> Place:
+        alone = {
+            record: self._alone(record, 0 if record.context is None else gammas[record.context]) for record in records
+        }
+        expected: dict[int, list[Item]] = {}
+        calls: dict[_CallKey, tuple[int, list[Waiter]]] = {}
+        free = 0
+        for one in kernel:
+            item = Item(one.production, one.dot, alone[one.record], one.slots, one.effect, None, None)
+            position = item.production.positions[item.dot]
+            if position.nonterminal < 0:
+                expected.setdefault(position.mask, []).append(item)
+                if unjudged(item):
+                    free |= position.mask
             else:
-                texts.update(self._texts(item, mask))
-        tables = tuple([(*key, frozenset(types)) for key, types in fitting.items() if types])
-        key = (mask, tables, frozenset(texts))
-        found = self._names.get(key)
-        if found is None:
-            for scope, prefix, types in tables:
-                table = self._table(scope, prefix, mask)
-                texts.update(name for bound in types for name in table[bound])
-            found = self._names[key] = Names(tuple(sorted(texts)))
+                waiter, gamma, demand, sieve, holes = self._parser.call(item, position)
+                calls.setdefault((position.nonterminal, gamma, demand, sieve), (holes, []))[1].append(waiter)
+        outside = {record: number for number, record in enumerate(alone.values())}
+        found = Place(ItemSet(kernel, expected, [], free, len(kernel)), outside, self._made(calls), None)
+        if found.calls:
+            found.called = self._called(found.calls)
+            pairs = zip(found.calls, found.called.outside, strict=True)
+            found.nulls = [(call, answer) for call, alone in pairs for answer in alone.nulls]
         return found
 
-    def _texts(self, item: Item, mask: int) -> tuple[bytes, ...]:
-        """The names that an item takes where their text counts beside their type."""
-        record = item.record
-        key = (mask, item.production, item.dot, item.slots, item.effect, record.holes, record.filter, record.context)
-        found = self._listed.get(key)
+    def _made(self, calls: dict[_CallKey, tuple[int, list[Waiter]]]) -> list[Record]:
+        """Some calls with those who wait for them; one that another covers, which demands less, is left to that one."""
+        made: dict[_CallKey, Record] = {}
+        for key, (_, waiters) in calls.items():
+            nonterminal, gamma, demand, _ = key
+            if (nonterminal, gamma, None, None) in calls:
+                key = (nonterminal, gamma, None, None)
+            elif (nonterminal, gamma, demand, None) in calls:
+                key = (nonterminal, gamma, demand, None)
+            call = made.get(key)
+            if call is None:
+                call = made[key] = Record(*key, calls[key][0])
+            call.waiters += waiters
+        return list(made.values())
+
+    def _called(self, calls: Sequence[Record]) -> Place:
+        """The place that some calls begin with."""
+        gammas: dict[Context, int] = {}
+        key: list[object] = []
+        for call in calls:
+            gamma = call.context
+            key += (call.nonterminal, call.demand, call.filter, call.holes)
+            key.append(None if gamma is None else self._stand_in(gamma, gammas.setdefault(gamma, len(gammas))))
+        found = self._places.get(tuple(key))
         if found is None:
-            found = self._listed[key] = tuple([name.encode() for name, _ in self.reader.names(item, mask, b"")])
+            alone = [self._alone(call, 0 if call.context is None else gammas[call.context]) for call in calls]
+            items = self._parser.predicted(alone)
+            found = Place(items, {call: number for number, call in enumerate(alone)}, [], None)
+            self._places[tuple(key)] = found
+            self._items += found.total
         return found
 
-    def _fit(self, item: Item, table: dict[Term, list[bytes]], fitting: set[Term]) -> None:
-        """Add the types of a table that an item takes. Where a type decides, nothing else of Γ does."""
-        record = item.record
-        state = (item.production, item.dot, item.slots, item.effect, record.holes, record.filter)
-        verdicts = self._fits.get(state)
-        if verdicts is None:
-            verdicts = self._fits[state] = {}
-        for bound, names in table.items():
-            if bound not in fitting:
-                fits = verdicts.get(bound)
-                if fits is None:
-                    taken = self.reader.parser.take(item, Lexeme(names[0].decode(), 0, 0))
-                    fits = verdicts[bound] = taken is not None
-                if fits:
-                    fitting.add(bound)
+    def _alone(self, record: Record, number: int) -> Record:
+        """A call without callers and with a stand-in for its Γ."""
+        gamma = record.context
+        stand_in = None if gamma is None else self._stand_in(gamma, number)
+        return Record(record.nonterminal, stand_in, record.demand, record.filter, record.holes)
 
-    def _table(self, scope: Scope, prefix: str, mask: int) -> dict[Term, list[bytes]]:
-        """The names of a name space that can be the terminals of `mask`, by their types."""
-        found = self._tables.get((scope, prefix, mask))
+    def _stand_in(self, gamma: Context, number: int) -> Context:
+        """A Γ without names, told from others by a number; its ambient part and its holes are those of `gamma`."""
+        key = role(gamma, number)
+        found = self._stand_ins.get(key)
         if found is None:
-            found = {}
-            skipped, node = prefix.encode(), scope
-            for byte in skipped:
-                if byte not in node.children:
-                    break
-                node = node.children[byte]
-            else:
-                classify = self.reader.parser.machine.automaton.classify
-                stack = [child for byte, child in node.children.items() if byte]
-                while stack:
-                    node = stack.pop()
-                    if node.type is not None:
-                        name = node.name.encode()[len(skipped) :]
-                        if classify(name) & mask:
-                            found.setdefault(node.type, []).append(name)
-                    stack.extend(child for byte, child in node.children.items() if byte)
-            self._tables[scope, prefix, mask] = found
+            found = Context.empty()
+            for name, bound in gamma.base.ambient.items():
+                found = found.bind_ambient(name, bound)
+            found = self._stand_ins[key] = with_holes(found, gamma)
         return found
 
+    # Γ
 
-def _relative(kernel: list[Item]) -> _Key:
-    """What the kernel of a set says without what is open before: equal ones predict and read alike."""
-    numbers: dict[Record, int] = {}
-    found: list[object] = []
-    for item in kernel:
-        record = item.record
-        number = numbers.setdefault(record, len(numbers))
-        found += (item.production, item.dot, item.slots, item.effect, number)
-        if number == len(numbers) - 1:
-            found += (record.context, record.demand, record.filter, record.holes)
-    return tuple(found)
+    def _actual(self, spot: Spot, item: Item) -> Item:
+        """An item of a spot in its Γ."""
+        record = self._actual_record(spot, item.record)
+        return Item(item.production, item.dot, record, item.slots, item.effect, None, None)
+
+    def _actual_record(self, spot: Spot, record: Record) -> Record:
+        if record.context is None:
+            return record
+        self.touched = TEXT
+        if spot.level == TEXT:
+            return record
+        found = spot.actual.get(record)
+        if found is None:
+            gamma = self._gamma(spot, record)
+            found = Record(record.nonterminal, gamma, record.demand, record.filter, record.holes)
+            spot.actual[record] = found
+        return found
+
+    def _gamma(self, spot: Spot, record: Record) -> Context | None:
+        """The Γ for which a call's Γ stands in: found in the callers, and extended as theirs is."""
+        while spot.level != TEXT:
+            if record in spot.place.outside:
+                record, spot = spot.caller(record)
+                continue
+            waiter = record.waiters[0]  # it made the call
+            if waiter.item.record.context is record.context:
+                record = waiter.item.record
+                continue
+            caller = self._actual(spot, waiter.item)
+            return self._parser.call(caller, caller.production.positions[caller.dot])[1]
+        return record.context
+
+    # Judgement
+
+    def names(self, spot: Spot, mask: int) -> Names | None:
+        """The texts that some judging item before a mask of terminals takes; None when they can't be listed."""
+        if mask in spot.place.endless:
+            return None
+        if mask in spot.names:
+            self.touched = TEXT
+            return spot.names[mask]
+        place = spot.place
+        key = (mask, *[self._actual_record(spot, record).context for record in place.asked[mask]])
+        if key not in place.named:
+            if len(place.named) >= _GAMMAS:
+                place.named.clear()
+            place.named[key] = self._lists.names([self._actual(spot, item) for item in place.judging[mask]], mask)
+        found = place.named[key]
+        if any(record.context is not None for record in place.asked[mask]):
+            spot.names[mask] = found
+        return found
+
+    def takes(self, spot: Spot, masks: int, state: int, text: bytes) -> bool:
+        """Whether some judging item takes a longer lexeme than `text`, which led to a state of the automaton."""
+        return any(
+            self._reader.takes(self._actual(spot, item), mask, state, text)
+            for mask, items in spot.place.judging.items()
+            if mask & masks
+            for item in items
+        )
+
+    def _viable(self, spot: Spot) -> bool:
+        """Whether some lexeme can follow."""
+        if spot.place.lively:
+            return True
+        for mask in spot.place.judging:
+            names = self.names(spot, mask)
+            if names.texts if names is not None else self.takes(spot, mask, self._parser.machine.automaton.start, b""):
+                return True
+        below = self.called(spot)
+        return below is not None and self._viable(below)

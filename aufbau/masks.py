@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import final
-from weakref import WeakKeyDictionary
+from typing import Final, final
+from weakref import ReferenceType, WeakKeyDictionary, ref
 
 import numpy as np
 import numpy.typing as npt
 
+from aufbau.earley.chart import ItemSet
 from aufbau.lexer.automaton import LexerAutomaton
-from aufbau.lexer.state import Hypothesis
-from aufbau.lookahead import Explorer, Spot
-from aufbau.vocabulary.series import Bools, Ended, Ending, Series, Split
+from aufbau.lexer.state import Hypothesis, Reader
+from aufbau.lookahead import UNTOUCHED, Explorer
+from aufbau.places import TEXT, Place, Spot
+from aufbau.vocabulary.series import Bools, Ended, Ending, Ids, Series, Split
 from aufbau.vocabulary.vocabulary import Vocabulary
 
 Words = npt.NDArray[np.int32]
+_PLANNED: Final = 48_000_000  # bytes of plans kept, for each vocabulary
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,37 +36,95 @@ class CacheReport:
 
 
 @final
-class Masks:
-    """The series that the masks of one oracle use: one for each automaton and vocabulary, as long as that lives."""
+class Plan:
+    """What a place admits of a split: tokens that are certain, and what depends on where the place is reached."""
 
-    __slots__ = ("_series",)
+    __slots__ = ("below", "here", "tokens")
+
+    def __init__(self, tokens: list[Ids], here: Left, below: Left) -> None:
+        self.tokens: Final = tokens
+        self.here: Final = here
+        self.below: Final = below  # what the calls that the place makes are to be asked
+
+
+Left = tuple[list[Ending], list[Ended]]  # what is left to ask
+_NOTHING: Final = Plan([], ([], []), ([], []))
+_Plans = dict[tuple[Place, Split, bool], Plan]
+
+
+@final
+class Readings:
+    """The readings of a vocabulary, and the plans of the places of one explorer."""
+
+    __slots__ = ("_epoch", "_explorer", "_nbytes", "_plans", "series")
+
+    def __init__(self, series: Series) -> None:
+        self.series: Final = series
+        self._explorer: ReferenceType[Explorer] | None = None
+        self._epoch = 0
+        self._nbytes = 0
+        self._plans: _Plans = {}
+
+    def plans(self, explorer: Explorer) -> _Plans:
+        """What is known for the places of this explorer; places that it has forgotten are forgotten here."""
+        if self._explorer is None or self._explorer() is not explorer or self._nbytes > _PLANNED:
+            self._explorer, self._nbytes = ref(explorer), 0
+            self._plans = {}
+        elif self._epoch != explorer.epoch:
+            self._plans = {key: plan for key, plan in self._plans.items() if not key[0].gone}
+        self._epoch = explorer.epoch
+        return self._plans
+
+    def packed(self, found: list[Ids]) -> list[Ids]:
+        """The same tokens for keeping: many short arrays become one, the long ones are shared."""
+        short = [ids for ids in found if len(ids) < 512]
+        if len(short) > 1:
+            found = [ids for ids in found if len(ids) >= 512]
+            found.append(np.concatenate(short))
+            self._nbytes += found[-1].nbytes
+        self._nbytes += 400
+        return found
+
+    @property
+    def nbytes(self) -> int:
+        """About what is kept."""
+        return self.series.nbytes + self._nbytes
+
+
+@final
+class Masks:
+    """The readings that the masks of one oracle use: for each automaton and vocabulary, as long as that lives."""
+
+    __slots__ = ("_readings",)
 
     def __init__(self) -> None:
-        self._series: WeakKeyDictionary[Vocabulary, dict[LexerAutomaton, Series]] = WeakKeyDictionary()
+        self._readings: WeakKeyDictionary[Vocabulary, dict[LexerAutomaton, Readings]] = WeakKeyDictionary()
 
-    def series(self, automaton: LexerAutomaton, vocabulary: Vocabulary) -> Series:
+    def readings(self, automaton: LexerAutomaton, vocabulary: Vocabulary) -> Readings:
         """The readings of a vocabulary."""
-        known = self._series.setdefault(vocabulary, {})
+        known = self._readings.setdefault(vocabulary, {})
         found = known.get(automaton)
         if found is None:
-            found = known.setdefault(automaton, Series(automaton, vocabulary.bytes))
+            found = known.setdefault(automaton, Readings(Series(automaton, vocabulary.bytes)))
         return found
 
     def report(self) -> list[CacheReport]:
         """What is kept, a report for each vocabulary and automaton."""
         return [
-            CacheReport(tokens=len(vocabulary), states=series.states, nbytes=series.nbytes)
-            for vocabulary, known in list(self._series.items())
-            for series in list(known.values())
+            CacheReport(tokens=len(vocabulary), states=one.series.states, nbytes=one.nbytes)
+            for vocabulary, known in list(self._readings.items())
+            for one in list(known.values())
         ]
 
 
-def fill(explorer: Explorer, series: Series, hypotheses: tuple[Hypothesis, ...], out: Bools) -> None:
+def fill(
+    explorer: Explorer, reader: Reader, readings: Readings, hypotheses: tuple[Hypothesis, ...], out: Bools
+) -> None:
     """Say for every token whether some hypothesis admits it."""
     out[:] = False
     with explorer.lock:
         explorer.make_room()
-        Walk(explorer, series).fill(hypotheses, out)
+        Walk(explorer, reader, readings).fill(hypotheses, out)
 
 
 def pack(mask: Bools, out: Words | None = None) -> Words:
@@ -92,12 +153,14 @@ def pack(mask: Bools, out: Words | None = None) -> Words:
 class Walk:
     """One mask in the making."""
 
-    __slots__ = ("_explorer", "_reader", "_series")
+    __slots__ = ("_explorer", "_plans", "_reader", "_readings", "_series")
 
-    def __init__(self, explorer: Explorer, series: Series) -> None:
+    def __init__(self, explorer: Explorer, reader: Reader, readings: Readings) -> None:
         self._explorer = explorer
-        self._reader = explorer.reader
-        self._series = series
+        self._reader = reader
+        self._readings = readings
+        self._series = readings.series
+        self._plans = readings.plans(explorer)
 
     def fill(self, hypotheses: tuple[Hypothesis, ...], out: Bools) -> None:
         """Set what some hypothesis admits."""
@@ -111,98 +174,176 @@ class Walk:
                 out |= target
 
     def _hypothesis(self, hypothesis: Hypothesis, out: Bools) -> None:
-        explorer, series = self._explorer, self._series
-        spot = explorer.spot(hypothesis.items)
+        series, state = self._series, hypothesis.state
         if not hypothesis.length:
-            self._visit(series.root.split, spot, hypothesis.gap, b"", out)
+            self._fresh(hypothesis.items, hypothesis.gap, out)
             return
-        self._visit(series.inside(hypothesis.state), spot, hypothesis.gap, hypothesis.text, out)
-        if not series.automaton.accepts[hypothesis.state]:
+        for spot in self._explorer.spots(hypothesis.items, self._reader.root):
+            _set(out, self._visit(series.inside(state), spot, hypothesis.gap, hypothesis.text))
+        if not series.automaton.accepts[state]:
             return
         finished = self._reader.finished(hypothesis)
         if finished:
             ended = np.zeros_like(out)
             for items, gap in finished:
-                self._visit(series.root.split, explorer.spot(items), gap, b"", ended)
-            ended &= series.kept(hypothesis.state)
+                self._fresh(items, gap, ended)
+            ended &= series.kept(state)
             out |= ended
 
-    def _visit(self, split: Split, spot: Spot, gap: bool, read: bytes, out: Bools) -> None:
-        """Set the tokens of a split that can be read from a place; `read` is the lexeme's text before them."""
-        items, ignorable = spot.place.items, self._reader.ignorable(gap)
-        free = items.free_mask | ignorable
-        for ending in split.endings:
-            if ending.more & free or ending.accepts & ignorable:
-                out[ending.tokens] = True
-            elif (ending.more | ending.accepts) & items.mask:
-                self._ending(ending, spot, gap, read, out)
-        for ended in split.ended:
-            if ended.accepts & ignorable:
-                once = gap or bool(ended.accepts & self._reader.parser.machine.ignore_once_mask)
-                self._visit(ended.node.split, spot, once, b"", out)
-            if ended.accepts & items.mask:
-                self._ended(ended, spot, read, out)
+    def _fresh(self, items: ItemSet, gap: bool, out: Bools) -> None:
+        """Set what can be read from a set of the text where no lexeme is begun."""
+        for spot in self._explorer.spots(items, self._reader.root):
+            _set(out, self._visit(self._series.root.split, spot, gap))
 
-    def _ending(self, ending: Ending, spot: Spot, gap: bool, read: bytes, out: Bools) -> None:
+    def _visit(self, split: Split, spot: Spot, gap: bool, read: bytes = b"") -> list[Ids]:
+        """The tokens of a split that can be read from a spot; `read` is the lexeme's text before them."""
+        plan = self._plans.get((spot.place, split, gap))
+        if plan is None:
+            return self._first_visit(split, spot, gap, read)
+        found = list(plan.tokens)
+        self._ask(plan.here, spot, gap, read, found)
+        if plan.below[0] or plan.below[1]:
+            called = self._explorer.called(spot)
+            assert called is not None, "only calls are asked below"
+            self._ask(plan.below, called, gap, read, found)
+        return found
+
+    def _ask(self, left: Left, spot: Spot, gap: bool, read: bytes, found: list[Ids]) -> None:
+        for ending in left[0]:
+            self._ending(ending, spot, read, found)
+        for ended in left[1]:
+            self._ended(ended, spot, gap, read, found)
+
+    def _first_visit(self, split: Split, spot: Spot, gap: bool, read: bytes) -> list[Ids]:
+        """A visit that leaves a plan behind."""
         explorer = self._explorer
-        if ending.accepts & spot.place.plain_mask:
-            text = read + ending.texts.text(0)
-            if explorer.viable(spot, ending.accepts, text, plain=True):
-                out[ending.tokens] = True
-                return
+        before, explorer.touched = explorer.touched, UNTOUCHED
+        alone, left = self._sorted(split, spot, gap)
+        found: list[Ids] = []
+        here = self._sift(left, spot, gap, read, spot.level, alone, found)
+        below: Left = ([], [])
+        called = explorer.called(spot)
+        if called is not None:
+            plan = self._plans.get((called.place, split, gap))
+            if plan is None:
+                self._first_visit(split, called, gap, read)
+                plan = self._plans[called.place, split, gap]
+            alone += plan.tokens
+            below = self._sift(plan.here, called, gap, read, spot.level, alone, found)
+        explorer.touched = min(before, explorer.touched)
+        if not (alone or any(here) or any(below)):
+            self._plans[spot.place, split, gap] = _NOTHING  # as most are
+            return found
+        alone = self._readings.packed(alone)
+        self._plans[spot.place, split, gap] = Plan(alone, here, below)
+        return alone + found
+
+    def _sorted(self, split: Split, spot: Spot, gap: bool) -> tuple[list[Ids], Left]:
+        """Tokens that only begin a lexeme which is taken whatever its text, and what else the place is to be asked."""
+        ignorable, mask = self._reader.ignorable(gap), spot.place.mask
+        free = spot.place.free | ignorable
+        certain: list[Ids] = []
+        endings: list[Ending] = []
+        for one in split.endings:
+            if one.more & free or one.accepts & ignorable:
+                certain.append(one.tokens)
+            elif (one.more | one.accepts) & mask:
+                endings.append(one)
+        return certain, (endings, [one for one in split.ended if one.accepts & (mask | ignorable)])
+
+    def _sift(
+        self, left: Left, spot: Spot, gap: bool, read: bytes, level: int, alone: list[Ids], found: list[Ids]
+    ) -> Left:
+        """Ask one by one, and add what depends on no spot below a level to `alone`; the others are left to ask."""
+        explorer, lowest = self._explorer, self._explorer.touched
+        kept: Left = ([], [])
+        for ending in left[0]:
+            part: list[Ids] = []
+            explorer.touched = UNTOUCHED
+            self._ending(ending, spot, read, part)
+            if explorer.touched < level:
+                kept[0].append(ending)
+            (found if explorer.touched < level else alone).extend(part)
+            lowest = min(lowest, explorer.touched)
+        for ended in left[1]:
+            part = []
+            explorer.touched = UNTOUCHED
+            self._ended(ended, spot, gap, read, part)
+            if explorer.touched < level:
+                kept[1].append(ended)
+            (found if explorer.touched < level else alone).extend(part)
+            lowest = min(lowest, explorer.touched)
+        explorer.touched = lowest
+        return kept
+
+    def _ending(self, ending: Ending, spot: Spot, read: bytes, found: list[Ids]) -> None:
+        explorer, place = self._explorer, spot.place
+        if ending.accepts & place.plain_mask and explorer.viable(spot, ending.accepts, b"", plain=True):
+            found.append(ending.tokens)
+            return
+        if read:
+            explorer.touched = TEXT  # the text read so far is judged
         whole: set[bytes] = set()
-        for mask in spot.place.judging:
+        for mask in place.judging:
             if not mask & (ending.more | ending.accepts):
                 continue
-            names = explorer.names(spot.place, mask)
+            names = explorer.names(spot, mask)
             if names is None:
                 if ending.more & ending.infinite & mask:
-                    out[ending.tokens] = True  # a binder that can still be fresh
+                    found.append(ending.tokens)  # a binder that can still be fresh
                 else:
-                    self._one_by_one(ending, spot, gap, read, out)
+                    self._one_by_one(ending, spot, read, found)
                 return
             tokens, ends = names.among(ending.texts, read)
             if ending.more & mask:
-                out[tokens] = True
+                found.append(tokens)
             if ending.accepts & mask:
                 whole.update(ends)
         for text in whole:
             if explorer.viable(spot, ending.accepts, read + text, plain=False):
-                out[ending.tokens[ending.texts.places(text)]] = True
+                found.append(ending.tokens[ending.texts.places(text)])
 
-    def _one_by_one(self, ending: Ending, spot: Spot, gap: bool, read: bytes, out: Bools) -> None:
+    def _one_by_one(self, ending: Ending, spot: Spot, read: bytes, found: list[Ids]) -> None:
         """Ask for each text, where a binder has only finitely many spellings left."""
-        automaton = self._reader.parser.machine.automaton
+        explorer, automaton = self._explorer, self._reader.parser.machine.automaton
         for text in ending.texts.distinct():
-            hypothesis: Hypothesis | None = None
-            state = automaton.start
-            for byte in read + text:
+            whole, state = read + text, automaton.start
+            for byte in whole:
                 state = automaton.step(state, byte)
-                hypothesis = Hypothesis(spot.place.items, state, 0, gap, (), hypothesis, byte)
-            if hypothesis is not None and self._reader.hopeful(hypothesis):
-                out[ending.tokens[ending.texts.places(text)]] = True
+            if explorer.takes(spot, ending.more, state, whole) or (
+                ending.accepts and explorer.viable(spot, ending.accepts, whole, plain=False)
+            ):
+                found.append(ending.tokens[ending.texts.places(text)])
 
-    def _ended(self, ended: Ended, spot: Spot, read: bytes, out: Bools) -> None:
-        explorer = self._explorer
+    def _ended(self, ended: Ended, spot: Spot, gap: bool, read: bytes, found: list[Ids]) -> None:
         if not (ended.node.split.endings or ended.node.split.ended):
             return  # what follows is no lexeme of the language
-        judging = [mask for mask in spot.place.judging if mask & ended.accepts]
+        explorer, place = self._explorer, spot.place
+        if ended.accepts & self._reader.ignorable(gap):
+            once = gap or bool(ended.accepts & self._reader.parser.machine.ignore_once_mask)
+            found += self._visit(ended.node.split, spot, once)
+        judging = [mask for mask in place.judging if mask & ended.accepts]
         if not judging:
-            after = explorer.after(spot, ended.accepts, read + ended.texts.text(0), plain=True)
-            if after is not None:
-                self._visit(ended.node.split, after, False, b"", out)
+            if ended.accepts & place.plain_mask:
+                for after in explorer.after(spot, ended.accepts, b"", plain=True):
+                    found += self._visit(ended.node.split, after, False)
             return
-        texts: set[bytes] | None = set()
-        if ended.accepts & spot.place.plain_mask:
-            texts = None
+        if read:
+            explorer.touched = TEXT  # the text read so far is judged
+        texts: set[bytes] | None = None if ended.accepts & place.plain_mask else set()
         for mask in judging:
-            names = explorer.names(spot.place, mask)
+            names = explorer.names(spot, mask)
             if names is None:
                 texts = None
             elif texts is not None:
                 texts.update(names.among(ended.texts, read)[1])
         for text in ended.texts.distinct() if texts is None else texts:
             node = ended.after(text)
-            after = explorer.after(spot, ended.accepts, read + text, plain=False)
-            if node is not None and after is not None:
-                self._visit(node.split, after, False, b"", out)
+            if node is not None:
+                for after in explorer.after(spot, ended.accepts, read + text, plain=False):
+                    found += self._visit(node.split, after, False)
+
+
+def _set(out: Bools, found: list[Ids]) -> None:
+    for tokens in found:
+        out[tokens] = True

@@ -8,23 +8,22 @@ from typing import TYPE_CHECKING, Final, final
 import numpy as np
 
 from aufbau.earley.arena import Arena
-from aufbau.earley.chart import Answer, Record
+from aufbau.earley.chart import Answer
 from aufbau.earley.machine import Machine
 from aufbau.earley.parser import Parser
-from aufbau.errors import LimitError, StartError, TypeTextError
+from aufbau.errors import LimitError, StartError
 from aufbau.grammar.grammar import Grammar
 from aufbau.lexer.automaton import LexerAutomaton
 from aufbau.lexer.state import Hypothesis, Reader
 from aufbau.limits import Limits
 from aufbau.lookahead import Explorer
-from aufbau.masks import CacheReport, Masks, Words, fill, pack
-from aufbau.reading import Reading
+from aufbau.masks import CacheReport, Masks, Readings, Words, fill, pack
+from aufbau.reading import Reading, begin
 from aufbau.regex import DEAD
 from aufbau.typesystem.context import Context
-from aufbau.typesystem.syntax import TypeReadError
 from aufbau.typesystem.terms import Term
 from aufbau.verdict import Verdict
-from aufbau.vocabulary.series import Bools, Series
+from aufbau.vocabulary.series import Bools
 from aufbau.vocabulary.vocabulary import Vocabulary
 from aufbau.witness import Witness, witness
 
@@ -45,7 +44,7 @@ class Oracle:
         self.grammar: Final = grammar
         self.limits: Final = limits or Limits()
         self._machines: dict[str, Machine] = {}
-        self._arenas: dict[Machine, Arena] = {}
+        self._arenas: dict[Machine, tuple[Arena, Explorer]] = {}
         self._masks = Masks()
         self._twin: Oracle | None = None
         self._machine(grammar.model.start)
@@ -56,11 +55,12 @@ class Oracle:
             found = self._machines.setdefault(symbol, self.grammar.machine(symbol))
         return found
 
-    def _arena(self, machine: Machine) -> Arena:
-        """The tables that a start shares with earlier ones; once they are large, fresh ones."""
+    def _shared(self, machine: Machine) -> tuple[Arena, Explorer]:
+        """What a start shares with earlier ones, tables and what masks explored; once the tables are large, afresh."""
         found = self._arenas.get(machine)
-        if found is None or found.entries > self.limits.arena_entries:
-            found = self._arenas[machine] = Arena(machine, self.limits)
+        if found is None or found[0].entries > self.limits.arena_entries:
+            arena = Arena(machine, self.limits)
+            found = self._arenas[machine] = (arena, Explorer(Parser(arena), limit=self.limits.explored_items))
         return found
 
     def start(
@@ -83,25 +83,9 @@ class Oracle:
         if all(definition.name != name for definition in self.grammar.model.definitions):
             known = ", ".join(definition.name for definition in self.grammar.model.definitions)
             raise StartError(f"there is no nonterminal {name} to start at; the grammar defines {known}")
-        machine = self._machine(name)
-        arena = self._arena(machine)
-        gamma = machine.initial.renewed()
-        for key, text in (ambient or {}).items():
-            gamma = gamma.bind_ambient(key, _ground_type(arena, text, f"the ambient key {key!r}"))
-        for key, text in (context or {}).items():
-            if not machine.automaton.classify(key.encode()) & machine.name_mask:
-                raise StartError(
-                    f"{key!r} can't be a name in scope: the grammar has no terminal for names that spells it "
-                    "(it may be a reserved word)"
-                )
-            gamma = gamma.bind(key, arena.terms.generalise(_type(arena, text, f"the type of the name {key!r}")))
-        demand = None if goal is None else _type(arena, goal, "the goal")
-        parser = Parser(arena)
-        root, first = parser.begin(gamma, demand)
-        reader = Reader(parser, root)
-        alive = bool(first.roots) or reader.viable(first)
-        start = Hypothesis(first, machine.automaton.start, 0, False, ())
-        return Prefix(self, _Start(reader, root, gamma), b"", _State((start,) if alive else (), 0), None)
+        arena, explorer = self._shared(self._machine(name))
+        reader, gamma, first = begin(arena, context=context, goal=goal, ambient=ambient)
+        return Prefix(self, _Start(reader, explorer, gamma), b"", _State(first, 0), None)
 
     def mask(self, prefix: Prefix, vocabulary: Vocabulary, out: Bools | None = None) -> Bools:
         """For every token: is the prefix not LOST after its spelling? Special tokens are no text, so never.
@@ -116,7 +100,7 @@ class Oracle:
                 f"a mask over {len(vocabulary)} tokens needs as many numpy booleans in one row, not an array of shape"
                 f" {out.shape} and type {out.dtype}"
             )
-        prefix.admit(self._masks.series(prefix.automaton, vocabulary), out)
+        prefix.admit(self._masks.readings(prefix.automaton, vocabulary), out)
         return out
 
     def packed_mask(self, prefix: Prefix, vocabulary: Vocabulary, out: Words | None = None) -> Words:
@@ -140,34 +124,15 @@ class Oracle:
         return f"Oracle({self.grammar!r})"
 
 
-def _type(arena: Arena, text: str, what: str) -> Term:
-    holes: dict[str, Term] = {}
-    try:
-        return arena.machine.syntax.read(
-            text, terms=arena.terms, hole=lambda name: holes.setdefault(name, arena.terms.var(len(holes)))
-        )
-    except TypeReadError as error:
-        hint = f" ({error.hint})" if error.hint else ""
-        raise TypeTextError(f"{what}: {error.message}{hint}") from error
-
-
-def _ground_type(arena: Arena, text: str, what: str) -> Term:
-    found = _type(arena, text, f"the type of {what}")
-    if not found.ground:
-        raise TypeTextError(f"the type of {what} has a hole: {text}; what is in scope needs a whole type")
-    return found
-
-
 @final
 class _Start:
     """What all prefixes of one start have in common."""
 
-    __slots__ = ("context", "explorer", "reader", "root")
+    __slots__ = ("context", "explorer", "reader")
 
-    def __init__(self, reader: Reader, root: Record, context: Context) -> None:
+    def __init__(self, reader: Reader, explorer: Explorer, context: Context) -> None:
         self.reader: Final = reader
-        self.explorer: Final = Explorer(reader)
-        self.root: Final = root
+        self.explorer: Final = explorer
         self.context: Final = context
 
 
@@ -260,9 +225,10 @@ class Prefix:
             rows.append(automaton.transitions[automaton.start])
         return [byte for byte in range(256) if any(row[byte] != DEAD for row in rows)]
 
-    def admit(self, series: Series, out: Bools) -> None:
+    def admit(self, readings: Readings, out: Bools) -> None:
         """Say for every token of a vocabulary whether the prefix is not LOST after it (`Oracle.mask`)."""
-        fill(self._start.explorer, series, self._state.hypotheses if self._lost_at is None else (), out)
+        hypotheses = self._state.hypotheses if self._lost_at is None else ()
+        fill(self._start.explorer, self._start.reader, readings, hypotheses, out)
 
     def forced(self, max_bytes: int = 256) -> bytes:
         """The longest text, up to a bound, that every continuation must begin with.

@@ -11,6 +11,7 @@ from aufbau.earley.parser import Parser
 from aufbau.errors import StartError, TypeTextError
 from aufbau.lexer.state import Hypothesis, Reader
 from aufbau.limits import Limits
+from aufbau.typesystem.context import Context
 from aufbau.typesystem.syntax import TypeReadError
 from aufbau.typesystem.terms import Term
 from aufbau.verdict import Verdict
@@ -39,22 +40,9 @@ class Reading:
         goal: str | None = None,
         ambient: Mapping[str, str] | None = None,
     ) -> Reading:
-        """The empty text. Raises `StartError` and `TypeTextError` as `Oracle.start` does."""
-        arena = Arena(machine, Limits())
-        gamma = machine.initial.renewed()
-        for key, text in (ambient or {}).items():
-            gamma = gamma.bind_ambient(key, read_type(arena, text, f"the type of the ambient key {key!r}"))
-        for name, text in (context or {}).items():
-            if not machine.automaton.classify(name.encode()) & machine.name_mask:
-                raise StartError(f"{name!r} can't be a name in scope: no terminal for names spells it")
-            gamma = gamma.bind(name, arena.terms.generalise(read_type(arena, text, f"the type of the name {name!r}")))
-        demand = None if goal is None else read_type(arena, goal, "the goal")
-        parser = Parser(arena)
-        root, first = parser.begin(gamma, demand)
-        reader = Reader(parser, root)
-        alive = bool(first.roots) or reader.viable(first)
-        start = (Hypothesis(first, machine.automaton.start, 0, False, ()),) if alive else ()
-        return cls(reader, start, b"", None if alive else 0)
+        """The empty text, with tables of its own. Raises `StartError` and `TypeTextError`."""
+        reader, _, start = begin(Arena(machine, Limits()), context=context, goal=goal, ambient=ambient)
+        return cls(reader, start, b"", None if start else 0)
 
     def feed(self, text: bytes) -> Reading:
         """The reading of a longer text."""
@@ -82,6 +70,40 @@ class Reading:
             ):
                 return Verdict.SATISFIED
         return Verdict.LIVE
+
+
+def begin(
+    arena: Arena,
+    *,
+    context: Mapping[str, str] | None = None,
+    goal: str | None = None,
+    ambient: Mapping[str, str] | None = None,
+) -> tuple[Reader, Context, tuple[Hypothesis, ...]]:
+    """The reader of a text, Γ before it, and the first hypotheses: none when nothing can be written.
+
+    Raises `StartError` for a name that no terminal spells, `TypeTextError` for a type that can't be read.
+    """
+    machine = arena.machine
+    gamma = machine.initial.renewed()
+    for key, text in (ambient or {}).items():
+        what = f"the type of the ambient key {key!r}"
+        found = read_type(arena, text, what)
+        if not found.ground:
+            raise TypeTextError(f"{what} has a hole: {text}; what is in scope needs a whole type")
+        gamma = gamma.bind_ambient(key, found)
+    for name, text in (context or {}).items():
+        if not machine.automaton.classify(name.encode()) & machine.name_mask:
+            raise StartError(
+                f"{name!r} can't be a name in scope: the grammar has no terminal for names that spells it "
+                "(it may be a reserved word)"
+            )
+        gamma = gamma.bind(name, arena.terms.generalise(read_type(arena, text, f"the type of the name {name!r}")))
+    demand = None if goal is None else read_type(arena, goal, "the goal")
+    parser = Parser(arena)
+    root, first = parser.begin(gamma, demand)
+    reader = Reader(parser, root)
+    alive = bool(first.roots) or reader.viable(first)
+    return reader, gamma, (Hypothesis(first, machine.automaton.start, 0, False, ()),) if alive else ()
 
 
 def read_type(arena: Arena, text: str, what: str) -> Term:

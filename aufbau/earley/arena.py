@@ -24,7 +24,18 @@ _FilterKey = tuple[int, int, Term | None, Filter | None, tuple[Term, Term] | Non
 class Arena:
     """Tables that live as long as the prefixes that use them."""
 
-    __slots__ = ("_filters", "_initial", "_refined", "effects", "limits", "live_plans", "machine", "plans", "terms")
+    __slots__ = (
+        "_filters",
+        "_initial",
+        "_refined",
+        "effects",
+        "grown",
+        "limits",
+        "live_plans",
+        "machine",
+        "plans",
+        "terms",
+    )
 
     def __init__(self, machine: Machine, limits: Limits) -> None:
         self.machine: Final = machine
@@ -34,6 +45,8 @@ class Arena:
         # Filled by `predictions` and `live_predictions` of `aufbau.earley.demand`.
         self.plans: dict[PlanKey, Plan] = {}
         self.live_plans: dict[PlanKey, Plan] = {}
+        # What a type grows into as the left corner of a production (`aufbau.earley.demand`).
+        self.grown: dict[tuple[Production, int, Term], Term | None] = {}
         self._filters: dict[_FilterKey, Filter] = {}
         self._initial: dict[tuple[Production, Term | None, int], Slots] = {}
         self._refined: dict[tuple[Slots, int, Term], Slots] = {}
@@ -41,7 +54,8 @@ class Arena:
     @property
     def entries(self) -> int:
         """How many entries the tables have: a measure of their memory."""
-        return len(self.terms) + len(self.plans) + len(self._filters) + len(self._initial) + len(self._refined)
+        own = len(self.plans) + len(self.grown) + len(self._filters) + len(self._initial) + len(self._refined)
+        return len(self.terms) + own
 
     def filter(
         self,

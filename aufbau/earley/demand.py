@@ -200,7 +200,14 @@ def _meets(arena: Arena, sieve: Filter, term: Term) -> bool:
 
 
 def _grow(arena: Arena, production: Production, at: int, term: Term) -> Term | None:
-    """The type of a node whose left corner has the given type."""
+    """The type of a node whose left corner has the given type. Filters ask it 30 times for each distinct answer."""
+    key = (production, at, term)
+    if key not in arena.grown:
+        arena.grown[key] = _grown(arena, production, at, term)
+    return arena.grown[key]
+
+
+def _grown(arena: Arena, production: Production, at: int, term: Term) -> Term | None:
     result = production.template[RESULT]
     slot = production.positions[at].slot
     if slot == NO_SLOT:

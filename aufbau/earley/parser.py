@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, final
 
 from aufbau.earley.arena import Arena
@@ -35,9 +36,7 @@ class Parser:
         holes = 0 if demand is None else len(variables([demand]))
         gamma = context if machine.sensitive[machine.start] else None
         root = Record(machine.start, gamma, demand, None, holes)
-        builder = _SetBuilder(self, root, None)
-        builder.predict(root)
-        return root, builder.close([], 0)
+        return root, self.predicted([root])
 
     def reopen(self, root: Record, observer: Observer) -> ItemSet:
         """The first set once more, observed."""
@@ -49,13 +48,14 @@ class Parser:
         """The set that grows from scanned items. Raises `LimitError`."""
         return _SetBuilder(self, root, observer).close(kernel, total)
 
-    def probe(self, root: Record, kernel: list[Item], enough: int) -> ItemSet:
-        """The same set, left unfinished once an answer of the start symbol or a free terminal of `enough` is in it."""
-        builder = _SetBuilder(self, root, None)
-        builder.enough = enough
-        found = builder.close(kernel, 0)
-        builder.forget()
-        return found
+    def predicted(self, calls: Sequence[Record]) -> ItemSet:
+        """The set that begins with some calls, no two of them equal; their `nulls` are what they are answered in it."""
+        builder = _SetBuilder(self, calls[0], None)
+        for call in calls:
+            builder.know(call)  # so that they are found by each other's items
+        for call in calls:
+            builder.predict(call)
+        return builder.close([], 0)
 
     def scan(self, items: ItemSet, mask: int, lexeme: Lexeme, observer: Observer | None = None) -> list[Item]:
         """The items that take a finished lexeme which matches the terminals of `mask`."""
@@ -288,6 +288,14 @@ class Parser:
         return Item(production, 0, record, state[0], None, None, None)
 
 
+def unjudged(item: Item) -> bool:
+    """Whether an item takes every lexeme that matches the terminal at its dot."""
+    position = item.production.positions[item.dot]
+    return not (position.member or position.fresh or position.lookups) and (
+        position.slot == NO_SLOT or item.slots[item.record.holes + position.slot].index >= 0
+    )
+
+
 def _closed(effect: Effect | None) -> bool:
     return effect is None or effect.ground
 
@@ -318,7 +326,6 @@ class _SetBuilder:
         "_records",
         "_root",
         "_seen",
-        "enough",
         "expected",
         "free",
         "roots",
@@ -336,7 +343,6 @@ class _SetBuilder:
         self._pending: list[tuple[Waiter, int, Context | None, Prediction]] = []
         self._predicting = False
         self._predicted = 0  # items that were predicted, and so never stood on the agenda
-        self.enough = 0  # free terminals at which a probe ends
         self.expected: dict[int, list[Item]] = {}
         self.free = 0
         self.roots: list[Answer] = []
@@ -348,8 +354,6 @@ class _SetBuilder:
         agenda = self._agenda
         at = 0
         while at < len(agenda):
-            if self.enough and (self.free & self.enough or self.roots):
-                break
             item = agenda[at]
             at += 1
             if item.dot == len(item.production.positions):
@@ -367,11 +371,6 @@ class _SetBuilder:
                 )
         return ItemSet(kernel, self.expected, self.roots, self.free, total + at + self._predicted)
 
-    def forget(self) -> None:
-        """Cut the cycles of a set that nobody reads on from, so that it goes when it is dropped."""
-        for record in self._records.values():
-            record.waiters.clear()
-
     def _add(self, item: Item) -> None:
         key = (item.production, item.dot, item.record, item.slots, item.effect)
         if key not in self._seen:
@@ -380,9 +379,7 @@ class _SetBuilder:
 
     def _expect(self, item: Item, position: Position) -> None:
         self.expected.setdefault(position.mask, []).append(item)
-        if not (position.member or position.fresh or position.lookups) and (
-            position.slot == NO_SLOT or item.slots[item.record.holes + position.slot].index >= 0
-        ):
+        if unjudged(item):
             self.free |= position.mask
 
     def _complete(self, item: Item) -> None:
@@ -437,11 +434,15 @@ class _SetBuilder:
             if resumed is not None:
                 self._add(resumed)
 
+    def know(self, record: Record) -> None:
+        """Count a call among those of this set."""
+        self._records[record.nonterminal, record.context, record.demand, record.filter] = record
+        self._own.add(record)
+
     def predict(self, record: Record) -> None:
         """Add the first item of every production that can meet the record's demand."""
         parser, agenda = self._parser, self._agenda
-        self._records[record.nonterminal, record.context, record.demand, record.filter] = record
-        self._own.add(record)
+        self.know(record)
         if self._observer is not None:
             self._report(record)
         plain = record.context is None or record.context.ground
@@ -470,7 +471,7 @@ class _SetBuilder:
     def _drain(self) -> None:
         """Make the calls of freshly predicted items, one after the other so that no recursion grows."""
         self._predicting = True
-        while self._pending and not self.free & self.enough:
+        while self._pending:
             waiter, nonterminal, gamma, prediction = self._pending.pop()
             self._wait(waiter, nonterminal, gamma, prediction.demand, prediction.sieve, prediction.holes)
         self._predicting = False

@@ -6,7 +6,7 @@ import gzip
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from random import Random
 
@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 
 from aufbau import Grammar, Oracle, Verdict
+from aufbau.lookahead import Explorer
 from aufbau.vocabulary import Vocabulary, admissible
 from tests.aufbau.test_laws import LARGE, begun, every_grammar, examples, oracle, sampled, seeds
 
@@ -73,7 +74,7 @@ CASES = {
     "stlc": ("λx:A. ", "λfoo:A->B. fo", "\xce"),
     "ml": ("(* a", "let s : string = \"a", "let x : int = 1 in x", "let x = 1.", "let rec f", "(", "let c = '"),
     "c": ("/* a", "// a", "int f(int aa, char *ab) { return a", "int main(void) { int i = 1; i +", "struct s *",
-          "char *s = \"a\\", "int a = 0x", "int f(void) { return 1 /"),
+          "char *s = \"a\\", "int a = 0x", "char *s[sizeof(const double[", "int f(void) { return 1 /"),
 }  # fmt: skip
 
 
@@ -101,6 +102,27 @@ def test_masks_of_one_walk_share_what_they_explore() -> None:
     for byte in text:
         assert (engine.mask(prefix, tokens) == admissible(prefix, tokens)).all(), prefix.text
         prefix = prefix.feed(bytes((byte,)))
+
+
+def test_masks_stay_exact_when_what_was_explored_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With hardly any room the places of one mask are gone, or taken over, at the next."""
+    monkeypatch.setattr("aufbau.oracle.Explorer", partial(Explorer, limit=60))
+    engine = Oracle(Grammar.load("fun"))
+    tokens = vocabulary(Random(9), b"let foo : Int = 1")
+    for text in (b"let foo : Int = 1; foo", b"let x : Bool = true; x", b"let foo : Int = 2; foo"):
+        prefix = engine.start(context={"f": "Int -> Bool"})
+        for byte in text:
+            assert (engine.mask(prefix, tokens) == admissible(prefix, tokens)).all(), prefix.text
+            prefix = prefix.feed(bytes((byte,)))
+
+
+def test_names_differ_where_starts_do() -> None:
+    """What was explored under one Γ serves another, but the names are those of the start."""
+    engine = Oracle(Grammar.load("fun"))
+    tokens = Vocabulary([b"one", b"two", b"o", b"t", b" one", b"(two", b"((one)", b"let x : Int = two; x"])
+    first, second = (engine.start(context={name: "Int"}, goal="Int") for name in ("one", "two"))
+    for prefix in (first, second, first.feed("("), second.feed("(")):
+        assert (engine.mask(prefix, tokens) == admissible(prefix, tokens)).all(), prefix.text
 
 
 def test_threads_share_the_masks_of_a_prefix() -> None:

@@ -122,7 +122,8 @@ ACCEPTED = [
     "#define N 4\nenum e { A = 3, B }; int a[B + N], b[2 * N - 1], c[sizeof(int) * 2 + 1], d[(N + 1) * 2], "
     "e[1 << 4];",
     "void f(int n) { int a[n - 1], b[n / 2][3 * n + 1], c[2 * 3 + 1]; a[0] = b[0][0] = c[0] = n; }",
-    "struct s { int n; char tail[]; }; typedef struct { int n, t[]; } u; char (*p)[3] = &\"ab\"; int f(void) { return (*&\"ab\")[1]; }",
+    "struct s { int n; char tail[]; }; typedef struct { int n, t[]; } u; char (*p)[3] = &\"ab\"; "
+    "int f(void) { return (*&\"ab\")[1]; }",
     "static int f(int x) { if (x) { while (x) { if (x == 2) return x; x--; } } }\nstatic void g(void) { } "
     "static inline int h(int x) { do return g(), f(x); while (x); }",
     "int add(int a, int b) { return a + b; } int (*ops[2])(int, int) = {add, &add}; int (*t[])(int, int) = "
