@@ -75,7 +75,7 @@ def compiled(root: Path, target: Path) -> list[Path]:
                 target_dir=scratch,
             )
             command = Distribution({"name": "aufbau", "ext_modules": extensions}).get_command_obj("build_ext")
-            command.build_lib, command.build_temp = str(target), scratch  # type: ignore[attr-defined]
+            command.build_lib, command.build_temp = str(target), scratch
             command.ensure_finalized()
             command.run()
         finally:

@@ -21,7 +21,7 @@ class Limits:
     filter_steps: int = 256
     # Residual strings tried when a binder that must be fresh has finitely many spellings left.
     fresh_extensions: int = 1024
-    # Entries of the tables that starts share; a start that finds more begins with empty ones. About 300 bytes each.
+    # Entries of the tables that starts share; a start that finds more begins with empty ones. About 200 bytes each.
     arena_entries: int = 200_000
-    # Chart items that masks explore ahead and keep; past it the least recently used half is forgotten. 350 bytes each.
+    # Chart items that masks explore ahead and keep; past it the half least recently used is forgotten.
     explored_items: int = 350_000

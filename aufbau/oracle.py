@@ -91,7 +91,7 @@ class Oracle:
         """For every token: is the prefix not LOST after its spelling? Special tokens are no text, so never.
 
         Written into `out` where that is given. Equal to `try_feed` of every token; how far a vocabulary is worked out
-        is kept with the oracle (`mask_caches`), what the parser explores with the start of the prefix.
+        is kept with the oracle (`mask_caches`), as is what the parser explores (`Limits.explored_items`).
         """
         if out is None:
             out = np.zeros(len(vocabulary), np.bool_)

@@ -54,8 +54,9 @@ class Arena:
     @property
     def entries(self) -> int:
         """How many entries the tables have: a measure of their memory."""
-        own = len(self.plans) + len(self.grown) + len(self._filters) + len(self._initial) + len(self._refined)
-        return len(self.terms) + own
+        slots = len(self._initial) + len(self._refined)
+        demands = len(self.plans) + len(self.live_plans) + len(self.grown) + len(self._filters)
+        return len(self.terms) + len(self.effects) + slots + demands
 
     def filter(
         self,

@@ -60,14 +60,14 @@ def _starts(body: str) -> tuple[Start, ...]:
 
 def _start(settings: dict[str, str]) -> Start:
     return Start(
-        context=_bindings(settings.get("context", "")),
-        ambient=_bindings(settings.get("ambient", "")),
+        context=bindings(settings.get("context", "")),
+        ambient=bindings(settings.get("ambient", "")),
         goal=settings.get("goal") or None,
         symbol=settings.get("symbol") or None,
     )
 
 
-def _bindings(text: str) -> dict[str, str]:
+def bindings(text: str) -> dict[str, str]:
     """`x : T, y : U`; types may hold commas, so an entry begins with a name and a colon."""
     entries = re.split(r",\s*(?=[^\s,]+ : )", text) if text.strip() else []
     pairs = (entry.split(" : ") for entry in entries)

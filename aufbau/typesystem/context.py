@@ -314,6 +314,10 @@ class Effects:
     def __init__(self) -> None:
         self._table: dict[tuple[Effect | None, str, bool, Term], Effect] = {}
 
+    def __len__(self) -> int:
+        """How many effects there are."""
+        return len(self._table)
+
     def add(self, before: Effect | None, name: str, ambient: bool, bound: Term) -> Effect:
         """`before` followed by one more binding."""
         key = (before, name, ambient, bound)

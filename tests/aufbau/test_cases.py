@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from aufbau import Grammar, Oracle, Prefix, Verdict
+from aufbau.reference.subjects import bindings
 
 CASES = Path(__file__).parent / "cases"
 SETTINGS = ("context", "goal", "symbol", "ambient")
@@ -84,18 +84,11 @@ def start(case: Case) -> Prefix:
     """The empty prefix under the settings of a case."""
     settings = case.settings
     return oracle(case.grammar).start(
-        context=_bindings(settings.get("context", "")),
-        ambient=_bindings(settings.get("ambient", "")),
+        context=bindings(settings.get("context", "")),
+        ambient=bindings(settings.get("ambient", "")),
         goal=settings.get("goal") or None,
         symbol=settings.get("symbol") or None,
     )
-
-
-def _bindings(text: str) -> dict[str, str]:
-    """`x : T, y : U`; types may hold commas, so an entry begins with a name and a colon."""
-    entries = re.split(r",\s*(?=[^\s,]+ : )", text) if text.strip() else []
-    pairs = (entry.split(" : ") for entry in entries)
-    return {name.strip(): bound.strip() for name, bound in pairs}
 
 
 def check(case: Case) -> None:
@@ -132,7 +125,7 @@ def _check_satisfied(case: Case, prefix: Prefix) -> None:
     if wanted:
         assert sorted(prefix.types) == sorted(wanted)
     if brace:
-        assert prefix.context == _bindings(context.strip().removesuffix("}"))
+        assert prefix.context == bindings(context.strip().removesuffix("}"))
     step = start(case)
     for byte in case.text.encode():
         step = step.feed(bytes((byte,)))

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from aufbau import Grammar, LimitError, Limits, Oracle, Prefix, Verdict
+from aufbau.earley.arena import Arena
 from aufbau.typesystem.terms import Terms
 from aufbau.typesystem.unify import Substitution
 
@@ -277,11 +278,48 @@ def test_a_spent_budget_leaves_the_prefix_usable() -> None:
     assert prefix.feed("y").verdict is Verdict.LOST
 
 
+def test_starts_share_their_tables_up_to_the_limit() -> None:
+    text, grammar = "let x : Int = 1; let y : Int = 2; x + y", Grammar.load("fun")
+
+    def tables(limits: Limits) -> list[Arena]:
+        oracle = Oracle(grammar, limits=limits)
+        prefixes = [oracle.start().feed(text), oracle.start().feed(text)]
+        assert {prefix.type for prefix in prefixes} == {"Int"}
+        return [prefix._start.reader.parser.arena for prefix in prefixes]
+
+    first, second = tables(Limits())
+    assert first is second
+    entries = first.entries
+    first, second = tables(Limits(arena_entries=entries))
+    assert first is second
+    first, second = tables(Limits(arena_entries=entries - 1))
+    assert first is not second
+
+
+def test_bindings_of_known_names_in_a_new_order_count() -> None:
+    """A long-lived oracle must see all that grows, or its tables would never be renewed."""
+    source = """
+Name ::= /[a-z]/
+Type* ::= 'int'
+Declare(declare) ::= Name[x] ';'
+start ::= Declare start | Declare
+
+------------------- (declare)
+Γ → Γ[x:'int'] ⊢ ⊤
+"""
+    oracle = Oracle(Grammar.parse(source))
+    sizes = []
+    for text in ("a;b;c;", "c;b;a;", "c;b;a;"):
+        prefix = oracle.start().feed(text)
+        assert prefix.verdict is Verdict.SATISFIED
+        sizes.append(prefix._start.reader.parser.arena.entries)
+    assert sizes[0] < sizes[1] == sizes[2]
+
+
 @pytest.mark.parametrize("after", [1, 7, 40, 150])
 def test_interruption_leaves_the_prefix_usable(after: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """As when a task is cancelled by a signal in the middle of a feed."""
     from aufbau.earley import arena
-    from aufbau.earley.arena import Arena
 
     if not arena.__file__.endswith(".py"):
         pytest.skip("methods of compiled classes can't be replaced")

@@ -15,7 +15,16 @@ import pytest
 ROOT = Path(__file__).parents[2]
 ARCHITECTURE = ROOT / "ARCHITECTURE.md"
 README = ROOT / "README.md"
-SCRIPTS = ("scripts/bench", "scripts/check", "scripts/demo", "scripts/test", ".ci/run")
+SCRIPTS = (
+    "scripts/bench",
+    "scripts/check",
+    "scripts/correspond",
+    "scripts/demo",
+    "scripts/test",
+    "scripts/test-compiled",
+    "scripts/validate",
+    ".ci/run",
+)
 SHELLS = ("bash", "sh", "shell", "console")
 FOLDERS = (
     "aufbau",
