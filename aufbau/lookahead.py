@@ -6,7 +6,7 @@ What a place returns is handed to the callers of its spot, and a name is judged 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from threading import Lock
 from typing import Final, final
 
@@ -96,11 +96,18 @@ class Explorer:
             return True
         # Names of one type are different scans, but mostly the same answer.
         key = (step.place, *[(record, one.type, one.values, one.effect) for record, one in step.returned])
+        alone = spot.place.alive.get(key)
+        if alone is not None:
+            return alone
         known = spot.alive.get(key)
         if known is None:
             before, self.touched = self.touched, UNTOUCHED
-            known = spot.alive[key] = (bool(self._settled(spot, step)), self.touched)
+            alive, touched = bool(self._settled(spot, step)), self.touched
             self.touched = before
+            if touched >= spot.level:  # whatever the callers
+                spot.place.alive[key] = alive
+                return alive
+            known = spot.alive[key] = (alive, touched)
         self.touched = min(self.touched, known[1])
         return known[0]
 
@@ -192,6 +199,16 @@ class Explorer:
 
     def _settled(self, spot: Spot, step: Step) -> list[Spot]:
         """The spots after a step, what returns from them included; none where no lexeme can follow."""
+        # Many texts are one step, and their tokens go on from the same spots.
+        known = spot.after.get(step)
+        if known is None:
+            before, self.touched = self.touched, UNTOUCHED
+            known = spot.after[step] = (self._followed(spot, step), self.touched)
+            self.touched = before
+        self.touched = min(self.touched, known[1])
+        return known[0]
+
+    def _followed(self, spot: Spot, step: Step) -> list[Spot]:
         spots: list[Spot] = []
         complete = False
         seen: set[_Key] = set()
@@ -232,26 +249,29 @@ class Explorer:
     def _closed(self, kernel: list[Item]) -> tuple[Place, tuple[Record, ...]]:
         """The place of a kernel, and the calls that are outside of it."""
         numbers: dict[Record, int] = {}
-        gammas: dict[Context, int] = {}
+        for item in kernel:
+            numbers.setdefault(item.record, len(numbers))
+        stand_ins = self._roles(numbers)
         key: list[object] = []
+        named = 0
         for item in kernel:
             record = item.record
-            number = numbers.setdefault(record, len(numbers))
+            number = numbers[record]
             key += (item.production, item.dot, item.slots, item.effect, number)
-            if number == len(numbers) - 1:
+            if number == named:
+                named += 1
                 gamma = record.context
-                key += (record.demand, record.filter, record.holes)
-                key.append(None if gamma is None else self._stand_in(gamma, gammas.setdefault(gamma, len(gammas))))
+                key += (record.demand, record.filter, record.holes, None if gamma is None else stand_ins[gamma])
         found = self._places.get(tuple(key))
         if found is None:
-            found = self._places[tuple(key)] = self._cut_off(kernel, list(numbers), gammas)
+            found = self._places[tuple(key)] = self._cut_off(kernel, numbers, stand_ins)
             self._items += found.total
         return found, tuple(numbers)
 
-    def _cut_off(self, kernel: list[Item], records: list[Record], gammas: dict[Context, int]) -> Place:
-        alone = {
-            record: self._alone(record, 0 if record.context is None else gammas[record.context]) for record in records
-        }
+    def _cut_off(
+        self, kernel: list[Item], records: Iterable[Record], stand_ins: Mapping[Context | None, Context]
+    ) -> Place:
+        alone = {record: _alone(record, stand_ins) for record in records}
         expected: dict[int, list[Item]] = {}
         calls: dict[_CallKey, tuple[int, list[Waiter]]] = {}
         free = 0
@@ -290,35 +310,40 @@ class Explorer:
 
     def _called(self, calls: Sequence[Record]) -> Place:
         """The place that some calls begin with."""
-        gammas: dict[Context, int] = {}
+        stand_ins = self._roles(calls)
         key: list[object] = []
         for call in calls:
             gamma = call.context
             key += (call.nonterminal, call.demand, call.filter, call.holes)
-            key.append(None if gamma is None else self._stand_in(gamma, gammas.setdefault(gamma, len(gammas))))
+            key.append(None if gamma is None else stand_ins[gamma])
         found = self._places.get(tuple(key))
         if found is None:
-            alone = [self._alone(call, 0 if call.context is None else gammas[call.context]) for call in calls]
+            alone = [_alone(call, stand_ins) for call in calls]
             items = self._parser.predicted(alone)
             found = Place(items, {call: number for number, call in enumerate(alone)}, [], None)
             self._places[tuple(key)] = found
             self._items += found.total
         return found
 
-    def _alone(self, record: Record, number: int) -> Record:
-        """A call without callers and with a stand-in for its Γ."""
-        gamma = record.context
-        stand_in = None if gamma is None else self._stand_in(gamma, number)
-        return Record(record.nonterminal, stand_in, record.demand, record.filter, record.holes)
+    def _roles(self, records: Iterable[Record]) -> dict[Context | None, Context]:
+        """What stands in for each Γ of some calls: without names, and of the ambient part what is read below them."""
+        reads: dict[Context, frozenset[str]] = {}
+        for record in records:
+            if record.context is not None:
+                below = self._parser.machine.reads[record.nonterminal]
+                known = reads.get(record.context)
+                reads[record.context] = below if known is None else known | below
+        return {gamma: self._stand_in(gamma, number, reads[gamma]) for number, gamma in enumerate(reads)}
 
-    def _stand_in(self, gamma: Context, number: int) -> Context:
-        """A Γ without names, told from others by a number; its ambient part and its holes are those of `gamma`."""
-        key = role(gamma, number)
+    def _stand_in(self, gamma: Context, number: int, reads: frozenset[str]) -> Context:
+        """A Γ that is told from others by a number; its holes are those of `gamma`."""
+        key = role(gamma, number, reads)
         found = self._stand_ins.get(key)
         if found is None:
             found = Context.empty()
             for name, bound in gamma.base.ambient.items():
-                found = found.bind_ambient(name, bound)
+                if name in reads:
+                    found = found.bind_ambient(name, bound)
             found = self._stand_ins[key] = with_holes(found, gamma)
         return found
 
@@ -395,3 +420,9 @@ class Explorer:
                 return True
         below = self.called(spot)
         return below is not None and self._viable(below)
+
+
+def _alone(record: Record, stand_ins: Mapping[Context | None, Context]) -> Record:
+    """A call without callers and with a stand-in for its Γ."""
+    gamma = None if record.context is None else stand_ins[record.context]
+    return Record(record.nonterminal, gamma, record.demand, record.filter, record.holes)

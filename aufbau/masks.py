@@ -18,12 +18,15 @@ from aufbau.earley.chart import ItemSet
 from aufbau.lexer.automaton import LexerAutomaton
 from aufbau.lexer.state import Hypothesis, Reader
 from aufbau.lookahead import UNTOUCHED, Explorer
+from aufbau.named import Names
 from aufbau.places import TEXT, Place, Spot
-from aufbau.vocabulary.series import Bools, Ended, Ending, Ids, Series, Split
+from aufbau.vocabulary.series import Bools, Ended, Ending, Ids, Many, Part, Series, Split, compact, union
 from aufbau.vocabulary.vocabulary import Vocabulary
 
 Words = npt.NDArray[np.int32]
 _PLANNED: Final = 48_000_000  # bytes of plans kept, for each vocabulary
+_KEPT: Final = 64  # lists of names for which a plan keeps what they come to
+_NO_TOKENS: Final = np.zeros(0, np.int32)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,19 +39,56 @@ class CacheReport:
 
 
 @final
+class Named:
+    """What some endings come to for given names: tokens that begin one, and texts that are all that is left of one."""
+
+    __slots__ = ("begun", "whole")
+
+    def __init__(self, begun: Part, whole: list[tuple[int, bytes, Ids]]) -> None:
+        self.begun: Final = begun
+        self.whole: Final = whole  # what the terminal is, the text, the tokens
+
+
+@final
+class Left:
+    """What is left to ask wherever a place is reached."""
+
+    __slots__ = ("ended", "endings", "known", "masks", "named")
+
+    def __init__(self, place: Place, endings: list[Ending], ended: list[Ended]) -> None:
+        self.ended: Final = ended
+        self.endings: Final[list[Ending]] = []  # asked one by one
+        self.named: Final[list[Ending]] = []  # looked up among the names that the place takes
+        self.masks: Final[list[int]] = []  # of the terminals of those names
+        self.known: dict[tuple[Names, ...], Named] = _UNASKED
+        for ending in endings:
+            ends = ending.more | ending.accepts
+            masks = [mask for mask in place.judging if mask & ends]
+            if ending.accepts & place.plain_mask or any(mask in place.endless for mask in masks):
+                self.endings.append(ending)
+            else:
+                self.named.append(ending)
+                self.masks.extend([mask for mask in masks if mask not in self.masks])
+        if self.named:
+            self.known = {}
+
+
+_UNASKED: Final[dict[tuple[Names, ...], Named]] = {}
+
+
+@final
 class Plan:
     """What a place admits of a split: tokens that are certain, and what depends on where the place is reached."""
 
     __slots__ = ("below", "here", "tokens")
 
-    def __init__(self, tokens: list[Ids], here: Left, below: Left) -> None:
+    def __init__(self, tokens: list[Part], here: Left | None, below: Left | None) -> None:
         self.tokens: Final = tokens
         self.here: Final = here
         self.below: Final = below  # what the calls that the place makes are to be asked
 
 
-Left = tuple[list[Ending], list[Ended]]  # what is left to ask
-_NOTHING: Final = Plan([], ([], []), ([], []))
+_NOTHING: Final = Plan([], None, None)
 _Plans = dict[tuple[Place, Split, bool], Plan]
 
 
@@ -75,15 +115,24 @@ class Readings:
         self._epoch = explorer.epoch
         return self._plans
 
-    def packed(self, found: list[Ids]) -> list[Ids]:
+    def packed(self, found: list[Part]) -> list[Part]:
         """The same tokens for keeping: many short arrays become one, the long ones are shared."""
-        short = [ids for ids in found if len(ids) < 512]
-        if len(short) > 1:
-            found = [ids for ids in found if len(ids) >= 512]
-            found.append(np.concatenate(short))
-            self._nbytes += found[-1].nbytes
+        long: dict[int, Part] = {}
+        short: list[Ids] = []
+        for part in found:
+            if isinstance(part, Many) or len(part) >= 512:
+                long[id(part)] = part
+            else:
+                short.append(part)
         self._nbytes += 400
-        return found
+        return [*long.values(), *([self.joined(short)] if short else [])]
+
+    def joined(self, found: list[Ids]) -> Part:
+        """The same tokens as one part, for keeping."""
+        tokens = np.unique(np.concatenate(found)) if found else _NO_TOKENS
+        part = compact(tokens, self.series.bytes.count)
+        self._nbytes += 400 + (part.bits if isinstance(part, Many) else part).nbytes
+        return part
 
     @property
     def nbytes(self) -> int:
@@ -176,52 +225,101 @@ class Walk:
     def _hypothesis(self, hypothesis: Hypothesis, out: Bools) -> None:
         series, state = self._series, hypothesis.state
         if not hypothesis.length:
-            self._fresh(hypothesis.items, hypothesis.gap, out)
+            union(self._fresh(hypothesis.items, hypothesis.gap), out)
             return
+        found: list[Part] = []
         for spot in self._explorer.spots(hypothesis.items, self._reader.root):
-            _set(out, self._visit(series.inside(state), spot, hypothesis.gap, hypothesis.text))
+            found += self._visit(series.inside(state), spot, hypothesis.gap, hypothesis.text)
+        union(found, out)
         if not series.automaton.accepts[state]:
             return
         finished = self._reader.finished(hypothesis)
         if finished:
             ended = np.zeros_like(out)
-            for items, gap in finished:
-                self._fresh(items, gap, ended)
+            union([part for items, gap in finished for part in self._fresh(items, gap)], ended)
             ended &= series.kept(state)
             out |= ended
 
-    def _fresh(self, items: ItemSet, gap: bool, out: Bools) -> None:
-        """Set what can be read from a set of the text where no lexeme is begun."""
+    def _fresh(self, items: ItemSet, gap: bool) -> list[Part]:
+        """What can be read from a set of the text where no lexeme is begun."""
+        found: list[Part] = []
         for spot in self._explorer.spots(items, self._reader.root):
-            _set(out, self._visit(self._series.root.split, spot, gap))
+            found += self._visit(self._series.root.split, spot, gap)
+        return found
 
-    def _visit(self, split: Split, spot: Spot, gap: bool, read: bytes = b"") -> list[Ids]:
+    def _visit(self, split: Split, spot: Spot, gap: bool, read: bytes = b"") -> list[Part]:
         """The tokens of a split that can be read from a spot; `read` is the lexeme's text before them."""
         plan = self._plans.get((spot.place, split, gap))
         if plan is None:
             return self._first_visit(split, spot, gap, read)
         found = list(plan.tokens)
-        self._ask(plan.here, spot, gap, read, found)
-        if plan.below[0] or plan.below[1]:
+        if plan.here is not None:
+            self._ask(plan.here, spot, gap, read, found)
+        if plan.below is not None:
             called = self._explorer.called(spot)
             assert called is not None, "only calls are asked below"
             self._ask(plan.below, called, gap, read, found)
         return found
 
-    def _ask(self, left: Left, spot: Spot, gap: bool, read: bytes, found: list[Ids]) -> None:
-        for ending in left[0]:
+    def _ask(self, left: Left, spot: Spot, gap: bool, read: bytes, found: list[Part]) -> None:
+        for ending in left.endings:
             self._ending(ending, spot, read, found)
-        for ended in left[1]:
+        if left.named:
+            if read:
+                for ending in left.named:
+                    self._ending(ending, spot, read, found)
+            else:
+                self._named(left, spot, found)
+        for ended in left.ended:
             self._ended(ended, spot, gap, read, found)
 
-    def _first_visit(self, split: Split, spot: Spot, gap: bool, read: bytes) -> list[Ids]:
+    def _named(self, left: Left, spot: Spot, found: list[Part]) -> None:
+        """What is left is the same for the same names, but that they must be able to end."""
+        explorer = self._explorer
+        names: list[Names] = []
+        for mask in left.masks:
+            one = explorer.names(spot, mask)
+            assert one is not None, "those without an end are asked one by one"
+            names.append(one)
+        key = tuple(names)
+        known = left.known.get(key)
+        if known is None:
+            if len(left.known) >= _KEPT:
+                left.known.clear()
+            known = left.known[key] = self._looked_up(left, names)
+        found.append(known.begun)
+        for accepts, text, tokens in known.whole:
+            if explorer.viable(spot, accepts, text, plain=False):
+                found.append(tokens)
+
+    def _looked_up(self, left: Left, names: list[Names]) -> Named:
+        begun: list[Ids] = []
+        whole: dict[tuple[int, bytes], list[Ids]] = {}
+        for ending in left.named:
+            ends: set[bytes] = set()
+            for mask, one in zip(left.masks, names, strict=True):
+                if mask & (ending.more | ending.accepts):
+                    tokens, texts = one.among(ending.texts, b"")
+                    if ending.more & mask and len(tokens):
+                        begun.append(tokens)
+                    if ending.accepts & mask:
+                        ends.update(texts)
+            for text in ends:
+                tokens = ending.tokens[ending.texts.places(text)]
+                whole.setdefault((ending.accepts, text), []).append(tokens)
+        return Named(
+            self._readings.joined(begun),
+            [(accepts, text, np.concatenate(tokens)) for (accepts, text), tokens in whole.items()],
+        )
+
+    def _first_visit(self, split: Split, spot: Spot, gap: bool, read: bytes) -> list[Part]:
         """A visit that leaves a plan behind."""
         explorer = self._explorer
         before, explorer.touched = explorer.touched, UNTOUCHED
-        alone, left = self._sorted(split, spot, gap)
-        found: list[Ids] = []
-        here = self._sift(left, spot, gap, read, spot.level, alone, found)
-        below: Left = ([], [])
+        alone, endings, ended = self._sorted(split, spot, gap)
+        found: list[Part] = []
+        here = self._sift(endings, ended, spot, gap, read, spot.level, alone, found)
+        below: Left | None = None
         called = explorer.called(spot)
         if called is not None:
             plan = self._plans.get((called.place, split, gap))
@@ -229,57 +327,68 @@ class Walk:
                 self._first_visit(split, called, gap, read)
                 plan = self._plans[called.place, split, gap]
             alone += plan.tokens
-            below = self._sift(plan.here, called, gap, read, spot.level, alone, found)
+            if plan.here is not None:
+                endings, ended = plan.here.endings + plan.here.named, plan.here.ended
+                below = self._sift(endings, ended, called, gap, read, spot.level, alone, found)
         explorer.touched = min(before, explorer.touched)
-        if not (alone or any(here) or any(below)):
+        if not (alone or here or below):
             self._plans[spot.place, split, gap] = _NOTHING  # as most are
             return found
         alone = self._readings.packed(alone)
         self._plans[spot.place, split, gap] = Plan(alone, here, below)
         return alone + found
 
-    def _sorted(self, split: Split, spot: Spot, gap: bool) -> tuple[list[Ids], Left]:
+    def _sorted(self, split: Split, spot: Spot, gap: bool) -> tuple[list[Part], list[Ending], list[Ended]]:
         """Tokens that only begin a lexeme which is taken whatever its text, and what else the place is to be asked."""
         ignorable, mask = self._reader.ignorable(gap), spot.place.mask
         free = spot.place.free | ignorable
-        certain: list[Ids] = []
+        certain: list[Part] = []
         endings: list[Ending] = []
         for one in split.endings:
             if one.more & free or one.accepts & ignorable:
-                certain.append(one.tokens)
+                certain.append(one.written)
             elif (one.more | one.accepts) & mask:
                 endings.append(one)
-        return certain, (endings, [one for one in split.ended if one.accepts & (mask | ignorable)])
+        return certain, endings, [one for one in split.ended if one.accepts & (mask | ignorable)]
 
     def _sift(
-        self, left: Left, spot: Spot, gap: bool, read: bytes, level: int, alone: list[Ids], found: list[Ids]
-    ) -> Left:
+        self,
+        endings: list[Ending],
+        ended: list[Ended],
+        spot: Spot,
+        gap: bool,
+        read: bytes,
+        level: int,
+        alone: list[Part],
+        found: list[Part],
+    ) -> Left | None:
         """Ask one by one, and add what depends on no spot below a level to `alone`; the others are left to ask."""
         explorer, lowest = self._explorer, self._explorer.touched
-        kept: Left = ([], [])
-        for ending in left[0]:
-            part: list[Ids] = []
+        open_endings: list[Ending] = []
+        open_ended: list[Ended] = []
+        for ending in endings:
+            part: list[Part] = []
             explorer.touched = UNTOUCHED
             self._ending(ending, spot, read, part)
             if explorer.touched < level:
-                kept[0].append(ending)
+                open_endings.append(ending)
             (found if explorer.touched < level else alone).extend(part)
             lowest = min(lowest, explorer.touched)
-        for ended in left[1]:
+        for one in ended:
             part = []
             explorer.touched = UNTOUCHED
-            self._ended(ended, spot, gap, read, part)
+            self._ended(one, spot, gap, read, part)
             if explorer.touched < level:
-                kept[1].append(ended)
+                open_ended.append(one)
             (found if explorer.touched < level else alone).extend(part)
             lowest = min(lowest, explorer.touched)
         explorer.touched = lowest
-        return kept
+        return Left(spot.place, open_endings, open_ended) if open_endings or open_ended else None
 
-    def _ending(self, ending: Ending, spot: Spot, read: bytes, found: list[Ids]) -> None:
+    def _ending(self, ending: Ending, spot: Spot, read: bytes, found: list[Part]) -> None:
         explorer, place = self._explorer, spot.place
         if ending.accepts & place.plain_mask and explorer.viable(spot, ending.accepts, b"", plain=True):
-            found.append(ending.tokens)
+            found.append(ending.written)
             return
         if read:
             explorer.touched = TEXT  # the text read so far is judged
@@ -290,7 +399,7 @@ class Walk:
             names = explorer.names(spot, mask)
             if names is None:
                 if ending.more & ending.infinite & mask:
-                    found.append(ending.tokens)  # a binder that can still be fresh
+                    found.append(ending.written)  # a binder that can still be fresh
                 else:
                     self._one_by_one(ending, spot, read, found)
                 return
@@ -303,7 +412,7 @@ class Walk:
             if explorer.viable(spot, ending.accepts, read + text, plain=False):
                 found.append(ending.tokens[ending.texts.places(text)])
 
-    def _one_by_one(self, ending: Ending, spot: Spot, read: bytes, found: list[Ids]) -> None:
+    def _one_by_one(self, ending: Ending, spot: Spot, read: bytes, found: list[Part]) -> None:
         """Ask for each text, where a binder has only finitely many spellings left."""
         explorer, automaton = self._explorer, self._reader.parser.machine.automaton
         for text in ending.texts.distinct():
@@ -315,7 +424,7 @@ class Walk:
             ):
                 found.append(ending.tokens[ending.texts.places(text)])
 
-    def _ended(self, ended: Ended, spot: Spot, gap: bool, read: bytes, found: list[Ids]) -> None:
+    def _ended(self, ended: Ended, spot: Spot, gap: bool, read: bytes, found: list[Part]) -> None:
         if not (ended.node.split.endings or ended.node.split.ended):
             return  # what follows is no lexeme of the language
         explorer, place = self._explorer, spot.place
@@ -343,7 +452,3 @@ class Walk:
                 for after in explorer.after(spot, ended.accepts, read + text, plain=False):
                     found += self._visit(node.split, after, False)
 
-
-def _set(out: Bools, found: list[Ids]) -> None:
-    for tokens in found:
-        out[tokens] = True

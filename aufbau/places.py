@@ -28,6 +28,7 @@ class Place:
     """A part of a set as masks see it: what it takes unseen, what it judges, whom it calls, and what follows."""
 
     __slots__ = (
+        "alive",
         "asked",
         "called",
         "calls",
@@ -71,6 +72,7 @@ class Place:
                 else:
                     self.judging.setdefault(mask, []).append(item)
         self.steps: Final[dict[object, Step | None]] = {}  # by what was scanned or answered
+        self.alive: Final[dict[_Key, bool]] = {}  # whether a lexeme can follow a step, where callers make no difference
         # For each mask of terminals: calls that have the Γs which the judging items have; what those ask Γ.
         self.asked: Mapping[int, list[Record]] = _NONE
         self.queries: Mapping[int, list[tuple[Record, str]] | None] = _NONE
@@ -89,6 +91,7 @@ class Place:
         """Drop the steps to places that have been forgotten."""
         for key in [key for key, step in self.steps.items() if step is not None and step.place and step.place.gone]:
             del self.steps[key]
+        self.alive.clear()  # its keys name places
 
     @property
     def lively(self) -> bool:
@@ -115,7 +118,7 @@ class Step:
 class Spot:
     """A place where it is reached. `level` counts the spots between it and the text."""
 
-    __slots__ = ("actual", "alive", "before", "calls", "level", "names", "place")
+    __slots__ = ("actual", "after", "alive", "before", "calls", "level", "names", "place")
 
     def __init__(self, place: Place, before: Spot | None, calls: Sequence[Record]) -> None:
         self.place: Final = place
@@ -123,6 +126,7 @@ class Spot:
         self.calls: Final = calls  # there, for those that are outside of the place
         self.level: Final[int] = TEXT if before is None else before.level + 1
         self.actual: dict[Record, Record] = {}  # calls with their Γ instead of a stand-in
+        self.after: dict[Step, tuple[list[Spot], int]] = {}  # the spots after a step, and what that touched
         self.alive: dict[_Key, tuple[bool, int]] = {}  # whether there is a spot after a step, and what that touched
         self.names: dict[int, Names] = {}  # what is taken for a mask of terminals
 
@@ -154,9 +158,11 @@ def _queries(items: list[Item]) -> list[tuple[Record, str]] | None:
     return list(found.values())
 
 
-def role(gamma: Context, number: int) -> _Key:
-    """What a closed set can see of a Γ before a name is read."""
-    return number, frozenset(gamma.base.ambient.items()), gamma.keys, gamma.opened, gamma.opened_inside
+def role(gamma: Context, number: int, reads: frozenset[str]) -> _Key:
+    """What a closed set that reads some ambient keys can see of a Γ before a name is read."""
+    ambient = gamma.base.ambient
+    known = frozenset([(key, ambient[key]) for key in reads if key in ambient])
+    return number, known, gamma.keys, gamma.opened, gamma.opened_inside
 
 
 def with_holes(base: Context, gamma: Context) -> Context:

@@ -158,6 +158,7 @@ class Machine:
         "name_mask",
         "names",
         "productions",
+        "reads",
         "sensitive",
         "start",
         "syntax",
@@ -201,6 +202,8 @@ class Machine:
         )
         self.initial = Context.empty()  # Γ at the start: what the grammar gives, in an outer scope
         self.sensitive: tuple[bool, ...] = ()
+        # For each nonterminal, the ambient keys that it or something below it reads.
+        self.reads: tuple[frozenset[str], ...] = ()
         # For each nonterminal, its left corners, itself included.
         self.corners: tuple[frozenset[int], ...] = ()
         # For each nonterminal, the productions and positions whose left corner it is.

@@ -254,11 +254,9 @@ class Parser:
         mapping: tuple[Term | None, ...] | None = None
         holes = 0
         if gamma is not None and not gamma.ground:
-            names: dict[int, int] = {}
-            gamma = gamma.rename(terms, names)
-            demand = None if demand is None else terms.rename(demand, names)
-            holes = len(names)
-            mapping = tuple([terms.var(number) if number < APART else None for number in names])
+            gamma, demand, numbers = gamma.canonical(terms, demand)
+            holes = len(numbers)
+            mapping = tuple([terms.var(number) if number < APART else None for number in numbers])
         elif demand is not None:
             demand, holes = terms.canonical(demand)
         return Waiter(item, mapping), gamma, demand, sieve, holes

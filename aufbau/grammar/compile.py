@@ -336,6 +336,7 @@ class _Compiler:
                     sensitive[production.nonterminal] = True
                     changed = True
         machine.sensitive = tuple(sensitive)
+        machine.reads = _read_below(machine)
         self._check_values(machine)
 
     def _check_values(self, machine: Machine) -> None:
@@ -374,6 +375,17 @@ def _closure(edges: list[set[int]], start: int) -> set[int]:
                 found.add(node)
                 stack.append(node)
     return found
+
+
+def _read_below(machine: Machine) -> tuple[frozenset[str], ...]:
+    """For each nonterminal, the ambient keys that its productions ask for, and those below it."""
+    own: list[set[str]] = []
+    below: list[set[int]] = []
+    for group in machine.productions:
+        own.append({key for p in group for key in (*p.conditions, *(lookup.name for lookup in p.entry_lookups))})
+        below.append({at.nonterminal for p in group for at in p.positions if at.nonterminal >= 0})
+    numbers = range(len(own))
+    return tuple(frozenset[str]().union(*(own[n] for n in _closure(below, number))) for number in numbers)
 
 
 def read_regex(pattern: str, span: Span) -> Regex:

@@ -72,7 +72,9 @@ class Context:
 
     __slots__ = (
         "_ambient_next",
+        "_canonical",
         "_inside",
+        "_instances",
         "_next",
         "_next_outside",
         "_opened",
@@ -111,6 +113,8 @@ class Context:
         self._ambient_next: dict[tuple[str, Term], Context] = {}
         self._opened: dict[tuple[_Open, _Open, frozenset[str]], Context] = {}
         self.effects: dict[Effect, Context] = {}
+        self._instances: dict[tuple[Term, ...], Context] = {}
+        self._canonical: dict[Term | None, tuple[Context, Term | None, tuple[int, ...]]] = {}
 
     @staticmethod
     def empty() -> Context:
@@ -237,13 +241,23 @@ class Context:
         """The types with holes, in a fixed order."""
         return [bound for _, bound in self.keys] + [bound for _, bound in self.opened]
 
-    def rename(self, terms: Terms, names: dict[int, int]) -> Context:
-        """Number the holes by first appearance, continuing `names`."""
-        return self._mapped([terms.rename(bound, names) for bound in self.open_types()])
+    def canonical(self, terms: Terms, demand: Term | None) -> tuple[Context, Term | None, tuple[int, ...]]:
+        """Γ and a demand with their holes numbered by first appearance, and what these were; remembered."""
+        found = self._canonical.get(demand)
+        if found is None:
+            names: dict[int, int] = {}
+            gamma = self._mapped([terms.rename(bound, names) for bound in self.open_types()])
+            renamed = None if demand is None else terms.rename(demand, names)
+            found = self._canonical[demand] = (gamma, renamed, tuple(names))
+        return found
 
     def instantiate(self, terms: Terms, values: tuple[Term, ...]) -> Context:
-        """Replace hole number i by `values[i]`."""
-        return self._mapped([terms.instance(bound, values) for bound in self.open_types()])
+        """Replace hole number i by `values[i]`; remembered."""
+        found = self._instances.get(values)
+        if found is None:
+            found = self._mapped([terms.instance(bound, values) for bound in self.open_types()])
+            self._instances[values] = found
+        return found
 
     def _mapped(self, types: list[Term]) -> Context:
         """The base with other types for the open entries; those that are whole now join the base."""

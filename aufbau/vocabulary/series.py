@@ -9,7 +9,7 @@ refutes (a longer match comes true after all) is left out here, so whoever walks
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol, final
 
 import numpy as np
@@ -19,8 +19,10 @@ from aufbau.vocabulary.spelled import Bytes
 from aufbau.vocabulary.texts import TextIndex
 
 Ids = npt.NDArray[np.int32]
+Bits = npt.NDArray[np.uint8]  # token i is bit i % 8 of byte i // 8
 Bools = npt.NDArray[np.bool_]
 _Pieces = list[tuple[npt.NDArray[np.int32], ...]]
+_MANY = 128  # ids of one token in so many are slower to set than the bits of all are to add
 
 
 class Automaton(Protocol):
@@ -59,7 +61,7 @@ class Automaton(Protocol):
 class Ending:
     """Tokens that leave an unfinished lexeme behind, in states that say the same of it."""
 
-    __slots__ = ("_bytes", "_texts", "accepts", "begun", "infinite", "more", "tokens")
+    __slots__ = ("_bytes", "_texts", "_written", "accepts", "begun", "infinite", "more", "tokens")
 
     def __init__(self, source: Bytes, masks: tuple[int, ...], tokens: Ids, begun: Ids) -> None:
         self.more, self.accepts, self.infinite = masks
@@ -67,6 +69,14 @@ class Ending:
         self.begun = begun  # offset in the buffer at which the lexeme begins
         self._bytes = source
         self._texts: TextIndex | None = None
+        self._written: Part | None = None
+
+    @property
+    def written(self) -> Part:
+        """The tokens as they are fastest to put into a mask."""
+        if self._written is None:
+            self._written = compact(self.tokens, self._bytes.count)
+        return self._written
 
     @property
     def texts(self) -> TextIndex:
@@ -254,6 +264,46 @@ class Series:
             going = (here >= 0) & ~self._accepting[here]
             rows, here, at, ends = rows[going], here[going], at[going], ends[going]
         return found
+
+
+@final
+class Many:
+    """Many of some tokens, as bits: faster to add to a mask than their ids are to set."""
+
+    __slots__ = ("bits",)
+
+    def __init__(self, tokens: Ids, count: int) -> None:
+        mask = np.zeros(count, np.bool_)
+        mask[tokens] = True
+        self.bits: Bits = np.packbits(mask, bitorder="little")
+
+
+Part = Ids | Many
+
+
+def compact(tokens: Ids, count: int) -> Part:
+    """Some of `count` tokens as they are fastest to put into a mask."""
+    return Many(tokens, count) if len(tokens) * _MANY >= count else tokens
+
+
+def union(parts: Iterable[Part], out: Bools) -> None:
+    """Set the tokens of all parts."""
+    few: list[Ids] = []
+    many: set[Many] = set()
+    for part in parts:
+        if isinstance(part, Many):
+            many.add(part)
+        else:
+            few.append(part)
+    if many:
+        bits = many.pop().bits
+        if many:
+            bits = bits.copy()
+            for one in many:
+                np.bitwise_or(bits, one.bits, out=bits)
+        out |= np.unpackbits(bits, count=len(out), bitorder="little").view(np.bool_)
+    if few:
+        out[np.concatenate(few)] = True
 
 
 def _classes(facts: Sequence[tuple[int, ...]]) -> tuple[list[tuple[int, ...]], npt.NDArray[np.int16]]:
