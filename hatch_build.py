@@ -10,7 +10,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-# What a byte goes through. The rest of the package is not worth a compiler's time.
+# What a byte and a mask go through. The rest of the package is not worth a compiler's time.
 MODULES = (
     "aufbau/typesystem/terms.py",
     "aufbau/typesystem/unify.py",
@@ -25,6 +25,14 @@ MODULES = (
     "aufbau/lexer/automaton.py",
     "aufbau/lexer/reach.py",
     "aufbau/lexer/state.py",
+    "aufbau/named.py",
+    "aufbau/places.py",
+    "aufbau/beginnings.py",
+    "aufbau/lookahead.py",
+    "aufbau/plans.py",
+    "aufbau/masks.py",
+    "aufbau/vocabulary/texts.py",
+    "aufbau/vocabulary/series.py",
 )
 
 

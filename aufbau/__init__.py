@@ -1,5 +1,6 @@
 """A semantic prefix oracle: grammars with typing rules that judge a text byte by byte as it streams in."""
 
+from aufbau.choice import Choice, Cut, Shares, cut, greedy, sample, shares
 from aufbau.classify import GrammarReport
 from aufbau.errors import AufbauError, GrammarError, LimitError, StartError, TypeTextError
 from aufbau.grammar.grammar import Grammar
@@ -11,6 +12,8 @@ from aufbau.witness import Outcome, Witness
 
 __all__ = [
     "AufbauError",
+    "Choice",
+    "Cut",
     "Grammar",
     "GrammarError",
     "GrammarReport",
@@ -20,8 +23,13 @@ __all__ = [
     "Oracle",
     "Outcome",
     "Prefix",
+    "Shares",
     "StartError",
     "TypeTextError",
     "Verdict",
     "Witness",
+    "cut",
+    "greedy",
+    "sample",
+    "shares",
 ]

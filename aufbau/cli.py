@@ -16,6 +16,7 @@ from rich.table import Table
 from aufbau.errors import AufbauError
 from aufbau.grammar.grammar import Grammar, shipped
 from aufbau.oracle import Oracle, Prefix
+from aufbau.store import default_store
 from aufbau.verdict import Verdict
 
 EXIT = {Verdict.SATISFIED: 0, Verdict.LIVE: 1, Verdict.LOST: 2}
@@ -59,6 +60,9 @@ def _parser() -> argparse.ArgumentParser:
     trace = commands.add_parser("trace", help="a line for each lexeme: verdict, time, what may follow")
     _text_options(trace, inline=True)
     trace.set_defaults(command=_trace)
+    cache = commands.add_parser("cache", help="where compiled grammars are kept for later runs, and how much it is")
+    cache.add_argument("--clear", action="store_true", help="remove what is kept")
+    cache.set_defaults(command=_cache)
     # Validation pulls in processes and compilers, which the other commands should not wait for.
     from aufbau.validation.command import add_parser
 
@@ -131,6 +135,19 @@ def _check(options: argparse.Namespace, console: Console) -> int:
         console.print(f"  [dim]{name:<13}[/]{escape(value)}")
     if options.classify:
         console.print(escape(str(grammar.check())))
+    return 0
+
+
+def _cache(options: argparse.Namespace, console: Console) -> int:
+    store = default_store()
+    if store is None:
+        console.print("nothing is kept: AUFBAU_NO_CACHE is set, or the package is no folder of files")
+        return 0
+    if options.clear:
+        store.clear()
+    files = f"{store.count} file{'' if store.count == 1 else 's'}"
+    size = f"{store.nbytes / 1e6:.1f} MB of at most {store.limit / 1e6:.0f}"
+    console.print(escape(f"{store.folder}: {files}, {size}"))
     return 0
 
 

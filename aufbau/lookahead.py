@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from threading import Lock
-from typing import Final, final
+from typing import Any, Final, final
 
+from aufbau.beginnings import ALL, Beginnings
 from aufbau.earley.chart import Answer, Filter, Item, ItemSet, Lexeme, Record, Waiter
+from aufbau.earley.demand import begins
 from aufbau.earley.parser import Parser, unjudged
 from aufbau.lexer.state import Reader
 from aufbau.named import Lists, Names
-from aufbau.places import TEXT, Place, Spot, Step, role, with_holes
+from aufbau.places import TEXT, Place, Spot, StandIns, Step, detached
 from aufbau.typesystem.context import Context
 from aufbau.typesystem.terms import Term
 
@@ -30,6 +32,7 @@ class Explorer:
 
     def __init__(self, parser: Parser, *, limit: int) -> None:
         nobody = Record(-1, None, None, None, 0)
+        self.identity: Final = object()  # by which it is known without being kept alive
         self.lock: Final = Lock()
         self.epoch = 0  # grows when places are forgotten
         self.touched = UNTOUCHED  # the lowest level that was looked at: what was found depends on it
@@ -41,9 +44,20 @@ class Explorer:
         self._clock = 0  # masks begun
         self._of_text: OrderedDict[ItemSet, list[Spot]] = OrderedDict()
         self._places: dict[_Key, Place] = {}
-        self._stand_ins: dict[_Key, Context] = {}
+        self._stand_ins: Final = StandIns(parser.machine, parser.arena.terms)
+        self._beginnings: Final = Beginnings(parser.machine)
+        self._corners: dict[tuple[int, Term | None, Filter | None], bool] = {}
         self._nothing: Final = ItemSet([], {}, [], 0, 0)
         self._empty: Final = Place(self._nothing, {}, [], None)
+
+    def tables(self) -> tuple[dict[Any, Any], ...]:
+        """What was explored apart from texts."""
+        return self._places, self._stand_ins.known, *self._lists.tables()
+
+    def counted(self) -> int:
+        """How much is known, in items; counted anew, as it is to be when the tables were filled from outside."""
+        self._items = sum(place.total + len(place.steps) for place in self._places.values())
+        return self._items
 
     def make_room(self) -> None:
         """Begin a mask; when too much is known, forget the half of it that was not reached for the longest time."""
@@ -72,7 +86,7 @@ class Explorer:
             text = Spot(Place(self._nothing, {}, [], root), None, ())
             if items.kernel:
                 step = self._step(text.place, list(items.kernel), [])
-                found = [] if step is None else self._settled(text, step)
+                found = [] if step is None else self._followed(text, step, ALL)
             else:
                 found = [Spot(self._called([root]), text, (root,))]
             self._of_text[items] = found
@@ -82,34 +96,52 @@ class Explorer:
 
     # Steps
 
-    def after(self, spot: Spot, mask: int, text: bytes, *, plain: bool) -> list[Spot]:
-        """The spots after a lexeme; none when it is lost. With `plain`, only items that forget the text take it."""
+    def after(self, spot: Spot, mask: int, text: bytes, *, plain: bool, wanted: int) -> list[Spot]:
+        """The spots after a lexeme at which a wanted terminal may come next; none when the text is lost.
+
+        With `plain`, only items that forget the text take it.
+        """
         step = self._scanned(spot, mask, text, plain)
-        return [] if step is None else self._settled(spot, step)
+        if step is None:
+            return []
+        # Many texts are one step, and their tokens go on from the same spots.
+        known = spot.after.get((step, wanted))
+        if known is None:
+            before, self.touched = self.touched, UNTOUCHED
+            known = spot.after[step, wanted] = (self._followed(spot, step, wanted), self.touched)
+            self.touched = before
+        self.touched = min(self.touched, known[1])
+        return known[0]
 
     def viable(self, spot: Spot, mask: int, text: bytes, *, plain: bool) -> bool:
         """Whether there is a spot after a lexeme."""
         step = self._scanned(spot, mask, text, plain)
-        if step is None:
-            return False
-        if step.complete or (step.place is not None and step.place.lively):
-            return True
+        return step is not None and self.lives(spot, step)[0]
+
+    def taken(self, spot: Spot, mask: int, text: bytes) -> Step | None:
+        """What a lexeme whose text is judged leads to: the same wherever the judging items have the same Γs."""
+        return self._scanned(spot, mask, text, plain=False)
+
+    def lives(self, spot: Spot, step: Step) -> tuple[bool, bool]:
+        """Whether the text can go on or end after a step, and whether that is so whatever the callers are."""
+        if step.complete or (step.place is not None and (step.place.free or self._begins(step.place))):
+            return True, True
         # Names of one type are different scans, but mostly the same answer.
         key = (step.place, *[(record, one.type, one.values, one.effect) for record, one in step.returned])
         alone = spot.place.alive.get(key)
         if alone is not None:
-            return alone
+            return alone, True
         known = spot.alive.get(key)
         if known is None:
             before, self.touched = self.touched, UNTOUCHED
-            alive, touched = bool(self._settled(spot, step)), self.touched
+            alive, touched = self._lives(spot, step), self.touched
             self.touched = before
-            if touched >= spot.level:  # whatever the callers
+            if touched >= spot.level:
                 spot.place.alive[key] = alive
-                return alive
+                return alive, True
             known = spot.alive[key] = (alive, touched)
         self.touched = min(self.touched, known[1])
-        return known[0]
+        return known[0], False
 
     def _scanned(self, spot: Spot, mask: int, text: bytes, plain: bool) -> Step | None:
         place = spot.place
@@ -197,18 +229,8 @@ class Explorer:
         found, records = self._closed(kernel)
         return Step(found, records, returned, complete)
 
-    def _settled(self, spot: Spot, step: Step) -> list[Spot]:
-        """The spots after a step, what returns from them included; none where no lexeme can follow."""
-        # Many texts are one step, and their tokens go on from the same spots.
-        known = spot.after.get(step)
-        if known is None:
-            before, self.touched = self.touched, UNTOUCHED
-            known = spot.after[step] = (self._followed(spot, step), self.touched)
-            self.touched = before
-        self.touched = min(self.touched, known[1])
-        return known[0]
-
-    def _followed(self, spot: Spot, step: Step) -> list[Spot]:
+    def _followed(self, spot: Spot, step: Step, wanted: int) -> list[Spot]:
+        """The spots after a step, what returns from them included, as far as they are of use."""
         spots: list[Spot] = []
         complete = False
         seen: set[_Key] = set()
@@ -216,33 +238,73 @@ class Explorer:
         while pending:
             spot, step = pending.pop()
             complete = complete or step.complete
-            returned = [(*spot.caller(record), answer) for record, answer in step.returned]
-            if step.place is not None:
-                step.place.used = self._clock
-                after = Spot(step.place, spot, step.records)
-                spots.append(after)
-                returned += [(call, after, answer) for call, answer in step.place.nulls]
-            for record, caller, answer in returned:
-                self.touched = min(self.touched, caller.level)
+            for caller, record, answer in self._returned(spot, step, spots):
                 key = (caller, record, answer.type, answer.values, answer.effect)
                 if key in seen:
                     continue
                 seen.add(key)
+                if wanted != ALL:
+                    useful, level = self._beginnings.admits(caller, record, wanted)
+                    self.touched = min(self.touched, level)
+                    if not useful:
+                        continue
                 complete = complete or record is caller.place.root
                 following = self._answered(caller.place, record, answer)
                 if following is not None:
                     pending.append((caller, following))
+        if wanted != ALL:
+            return spots
         if complete:
             return spots or [Spot(self._empty, spot, ())]
         return spots if any(self._viable(one) for one in spots) else []
 
-    def called(self, spot: Spot) -> Spot | None:
-        """The spot of the calls that the items of a spot make."""
-        place = spot.place.called
-        if place is None:
+    def _lives(self, spot: Spot, step: Step) -> bool:
+        """Whether the text can go on or end after a step."""
+        spots: list[Spot] = []
+        seen: set[_Key] = set()
+        pending = [(spot, step)]
+        while pending:
+            spot, step = pending.pop()
+            if step.complete:
+                return True
+            returned = self._returned(spot, step, spots)
+            if spots and self._viable(spots.pop()):
+                return True
+            for caller, record, answer in returned:
+                key = (caller, record, answer.type, answer.values, answer.effect)
+                if key in seen:
+                    continue
+                seen.add(key)
+                if record is caller.place.root:
+                    return True
+                following = self._answered(caller.place, record, answer)
+                if following is not None:
+                    pending.append((caller, following))
+        return False
+
+    def _returned(self, spot: Spot, step: Step, spots: list[Spot]) -> list[tuple[Spot, Record, Answer]]:
+        """Add the spot after a step, and say what is answered to whom."""
+        returned: list[tuple[Spot, Record, Answer]] = []
+        for record, answer in step.returned:
+            call, caller = spot.caller(record)
+            self.touched = min(self.touched, caller.level)
+            returned.append((caller, call, answer))
+        if step.place is not None:
+            step.place.used = self._clock
+            after = Spot(step.place, spot, step.records)
+            spots.append(after)
+            returned += [(after, call, answer) for call, answer in step.place.nulls]
+        return returned
+
+    def called(self, spot: Spot, wanted: int = ALL) -> Spot | None:
+        """The spot of the calls that the items of a spot make; None where they can't begin with a wanted terminal."""
+        place = spot.place
+        if not place.calls or not self._beginnings.calls(place) & wanted:
             return None
-        place.used = self._clock
-        return Spot(place, spot, spot.place.calls)
+        if place.called is None:
+            place.called = self._called(place.calls)
+        place.called.used = self._clock
+        return Spot(place.called, spot, place.calls)
 
     # Places
 
@@ -251,7 +313,7 @@ class Explorer:
         numbers: dict[Record, int] = {}
         for item in kernel:
             numbers.setdefault(item.record, len(numbers))
-        stand_ins = self._roles(numbers)
+        stand_ins = self._stand_ins.of(numbers)
         key: list[object] = []
         named = 0
         for item in kernel:
@@ -271,7 +333,7 @@ class Explorer:
     def _cut_off(
         self, kernel: list[Item], records: Iterable[Record], stand_ins: Mapping[Context | None, Context]
     ) -> Place:
-        alone = {record: _alone(record, stand_ins) for record in records}
+        alone = {record: detached(record, stand_ins) for record in records}
         expected: dict[int, list[Item]] = {}
         calls: dict[_CallKey, tuple[int, list[Waiter]]] = {}
         free = 0
@@ -287,7 +349,7 @@ class Explorer:
                 calls.setdefault((position.nonterminal, gamma, demand, sieve), (holes, []))[1].append(waiter)
         outside = {record: number for number, record in enumerate(alone.values())}
         found = Place(ItemSet(kernel, expected, [], free, len(kernel)), outside, self._made(calls), None)
-        if found.calls:
+        if any(self._parser.machine.nullable[call.nonterminal] for call in found.calls):
             found.called = self._called(found.calls)
             pairs = zip(found.calls, found.called.outside, strict=True)
             found.nulls = [(call, answer) for call, alone in pairs for answer in alone.nulls]
@@ -310,7 +372,7 @@ class Explorer:
 
     def _called(self, calls: Sequence[Record]) -> Place:
         """The place that some calls begin with."""
-        stand_ins = self._roles(calls)
+        stand_ins = self._stand_ins.of(calls)
         key: list[object] = []
         for call in calls:
             gamma = call.context
@@ -318,33 +380,11 @@ class Explorer:
             key.append(None if gamma is None else stand_ins[gamma])
         found = self._places.get(tuple(key))
         if found is None:
-            alone = [_alone(call, stand_ins) for call in calls]
+            alone = [detached(call, stand_ins) for call in calls]
             items = self._parser.predicted(alone)
             found = Place(items, {call: number for number, call in enumerate(alone)}, [], None)
             self._places[tuple(key)] = found
             self._items += found.total
-        return found
-
-    def _roles(self, records: Iterable[Record]) -> dict[Context | None, Context]:
-        """What stands in for each Γ of some calls: without names, and of the ambient part what is read below them."""
-        reads: dict[Context, frozenset[str]] = {}
-        for record in records:
-            if record.context is not None:
-                below = self._parser.machine.reads[record.nonterminal]
-                known = reads.get(record.context)
-                reads[record.context] = below if known is None else known | below
-        return {gamma: self._stand_in(gamma, number, reads[gamma]) for number, gamma in enumerate(reads)}
-
-    def _stand_in(self, gamma: Context, number: int, reads: frozenset[str]) -> Context:
-        """A Γ that is told from others by a number; its holes are those of `gamma`."""
-        key = role(gamma, number, reads)
-        found = self._stand_ins.get(key)
-        if found is None:
-            found = Context.empty()
-            for name, bound in gamma.base.ambient.items():
-                if name in reads:
-                    found = found.bind_ambient(name, bound)
-            found = self._stand_ins[key] = with_holes(found, gamma)
         return found
 
     # Γ
@@ -401,6 +441,11 @@ class Explorer:
             spot.names[mask] = found
         return found
 
+    def gammas(self, spot: Spot, masks: list[int]) -> tuple[Context | None, ...]:
+        """The Γs that the judging items before some masks of terminals ask."""
+        asked = spot.place.asked
+        return tuple([self._actual_record(spot, record).context for mask in masks for record in asked[mask]])
+
     def takes(self, spot: Spot, masks: int, state: int, text: bytes) -> bool:
         """Whether some judging item takes a longer lexeme than `text`, which led to a state of the automaton."""
         return any(
@@ -410,9 +455,22 @@ class Explorer:
             for item in items
         )
 
+    def _begins(self, place: Place) -> bool:
+        """Whether some call of a place begins with a lexeme that is taken whatever its text, in every Γ."""
+        if place.called is not None:
+            return bool(place.called.free)
+        return any(self._corner(call) for call in place.calls)
+
+    def _corner(self, call: Record) -> bool:
+        key = (call.nonterminal, call.demand, call.filter)
+        found = self._corners.get(key)
+        if found is None:
+            found = self._corners[key] = begins(self._parser.arena, call)
+        return found
+
     def _viable(self, spot: Spot) -> bool:
         """Whether some lexeme can follow."""
-        if spot.place.lively:
+        if spot.place.free or self._begins(spot.place):
             return True
         for mask in spot.place.judging:
             names = self.names(spot, mask)
@@ -420,9 +478,3 @@ class Explorer:
                 return True
         below = self.called(spot)
         return below is not None and self._viable(below)
-
-
-def _alone(record: Record, stand_ins: Mapping[Context | None, Context]) -> Record:
-    """A call without callers and with a stand-in for its Γ."""
-    gamma = None if record.context is None else stand_ins[record.context]
-    return Record(record.nonterminal, gamma, record.demand, record.filter, record.holes)

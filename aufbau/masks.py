@@ -7,163 +7,21 @@ or finished name, the names in scope are looked up among the tokens, not the tok
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
-from typing import Final, final
-from weakref import ReferenceType, WeakKeyDictionary, ref
+from typing import final
 
 import numpy as np
 import numpy.typing as npt
 
+from aufbau.beginnings import ALL
 from aufbau.earley.chart import ItemSet
-from aufbau.lexer.automaton import LexerAutomaton
 from aufbau.lexer.state import Hypothesis, Reader
 from aufbau.lookahead import UNTOUCHED, Explorer
 from aufbau.named import Names
-from aufbau.places import TEXT, Place, Spot
-from aufbau.vocabulary.series import Bools, Ended, Ending, Ids, Many, Part, Series, Split, compact, union
-from aufbau.vocabulary.vocabulary import Vocabulary
+from aufbau.places import TEXT, Spot, Step
+from aufbau.plans import KEPT, NOTHING, Left, Named, Plan, Readings, Whole
+from aufbau.vocabulary.series import Bools, Ended, Ending, Ids, Node, Part, Split, union
 
 Words = npt.NDArray[np.int32]
-_PLANNED: Final = 48_000_000  # bytes of plans kept, for each vocabulary
-_KEPT: Final = 64  # lists of names for which a plan keeps what they come to
-_NO_TOKENS: Final = np.zeros(0, np.int32)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CacheReport:
-    """What masks over one vocabulary keep between calls, for one automaton."""
-
-    tokens: int
-    states: int  # automaton states whose continuations are kept
-    nbytes: int  # of arrays; about, since what was only looked up once is estimated
-
-
-@final
-class Named:
-    """What some endings come to for given names: tokens that begin one, and texts that are all that is left of one."""
-
-    __slots__ = ("begun", "whole")
-
-    def __init__(self, begun: Part, whole: list[tuple[int, bytes, Ids]]) -> None:
-        self.begun: Final = begun
-        self.whole: Final = whole  # what the terminal is, the text, the tokens
-
-
-@final
-class Left:
-    """What is left to ask wherever a place is reached."""
-
-    __slots__ = ("ended", "endings", "known", "masks", "named")
-
-    def __init__(self, place: Place, endings: list[Ending], ended: list[Ended]) -> None:
-        self.ended: Final = ended
-        self.endings: Final[list[Ending]] = []  # asked one by one
-        self.named: Final[list[Ending]] = []  # looked up among the names that the place takes
-        self.masks: Final[list[int]] = []  # of the terminals of those names
-        self.known: dict[tuple[Names, ...], Named] = _UNASKED
-        for ending in endings:
-            ends = ending.more | ending.accepts
-            masks = [mask for mask in place.judging if mask & ends]
-            if ending.accepts & place.plain_mask or any(mask in place.endless for mask in masks):
-                self.endings.append(ending)
-            else:
-                self.named.append(ending)
-                self.masks.extend([mask for mask in masks if mask not in self.masks])
-        if self.named:
-            self.known = {}
-
-
-_UNASKED: Final[dict[tuple[Names, ...], Named]] = {}
-
-
-@final
-class Plan:
-    """What a place admits of a split: tokens that are certain, and what depends on where the place is reached."""
-
-    __slots__ = ("below", "here", "tokens")
-
-    def __init__(self, tokens: list[Part], here: Left | None, below: Left | None) -> None:
-        self.tokens: Final = tokens
-        self.here: Final = here
-        self.below: Final = below  # what the calls that the place makes are to be asked
-
-
-_NOTHING: Final = Plan([], None, None)
-_Plans = dict[tuple[Place, Split, bool], Plan]
-
-
-@final
-class Readings:
-    """The readings of a vocabulary, and the plans of the places of one explorer."""
-
-    __slots__ = ("_epoch", "_explorer", "_nbytes", "_plans", "series")
-
-    def __init__(self, series: Series) -> None:
-        self.series: Final = series
-        self._explorer: ReferenceType[Explorer] | None = None
-        self._epoch = 0
-        self._nbytes = 0
-        self._plans: _Plans = {}
-
-    def plans(self, explorer: Explorer) -> _Plans:
-        """What is known for the places of this explorer; places that it has forgotten are forgotten here."""
-        if self._explorer is None or self._explorer() is not explorer or self._nbytes > _PLANNED:
-            self._explorer, self._nbytes = ref(explorer), 0
-            self._plans = {}
-        elif self._epoch != explorer.epoch:
-            self._plans = {key: plan for key, plan in self._plans.items() if not key[0].gone}
-        self._epoch = explorer.epoch
-        return self._plans
-
-    def packed(self, found: list[Part]) -> list[Part]:
-        """The same tokens for keeping: many short arrays become one, the long ones are shared."""
-        long: dict[int, Part] = {}
-        short: list[Ids] = []
-        for part in found:
-            if isinstance(part, Many) or len(part) >= 512:
-                long[id(part)] = part
-            else:
-                short.append(part)
-        self._nbytes += 400
-        return [*long.values(), *([self.joined(short)] if short else [])]
-
-    def joined(self, found: list[Ids]) -> Part:
-        """The same tokens as one part, for keeping."""
-        tokens = np.unique(np.concatenate(found)) if found else _NO_TOKENS
-        part = compact(tokens, self.series.bytes.count)
-        self._nbytes += 400 + (part.bits if isinstance(part, Many) else part).nbytes
-        return part
-
-    @property
-    def nbytes(self) -> int:
-        """About what is kept."""
-        return self.series.nbytes + self._nbytes
-
-
-@final
-class Masks:
-    """The readings that the masks of one oracle use: for each automaton and vocabulary, as long as that lives."""
-
-    __slots__ = ("_readings",)
-
-    def __init__(self) -> None:
-        self._readings: WeakKeyDictionary[Vocabulary, dict[LexerAutomaton, Readings]] = WeakKeyDictionary()
-
-    def readings(self, automaton: LexerAutomaton, vocabulary: Vocabulary) -> Readings:
-        """The readings of a vocabulary."""
-        known = self._readings.setdefault(vocabulary, {})
-        found = known.get(automaton)
-        if found is None:
-            found = known.setdefault(automaton, Readings(Series(automaton, vocabulary.bytes)))
-        return found
-
-    def report(self) -> list[CacheReport]:
-        """What is kept, a report for each vocabulary and automaton."""
-        return [
-            CacheReport(tokens=len(vocabulary), states=one.series.states, nbytes=one.nbytes)
-            for vocabulary, known in list(self._readings.items())
-            for one in list(known.values())
-        ]
 
 
 def fill(
@@ -202,7 +60,7 @@ def pack(mask: Bools, out: Words | None = None) -> Words:
 class Walk:
     """One mask in the making."""
 
-    __slots__ = ("_explorer", "_plans", "_reader", "_readings", "_series")
+    __slots__ = ("_explorer", "_ignorable", "_plans", "_reader", "_readings", "_series")
 
     def __init__(self, explorer: Explorer, reader: Reader, readings: Readings) -> None:
         self._explorer = explorer
@@ -210,6 +68,7 @@ class Walk:
         self._readings = readings
         self._series = readings.series
         self._plans = readings.plans(explorer)
+        self._ignorable = reader.ignorable(False)
 
     def fill(self, hypotheses: tuple[Hypothesis, ...], out: Bools) -> None:
         """Set what some hypothesis admits."""
@@ -249,7 +108,7 @@ class Walk:
 
     def _visit(self, split: Split, spot: Spot, gap: bool, read: bytes = b"") -> list[Part]:
         """The tokens of a split that can be read from a spot; `read` is the lexeme's text before them."""
-        plan = self._plans.get((spot.place, split, gap))
+        plan = self._plans.get(spot.place, split, gap)
         if plan is None:
             return self._first_visit(split, spot, gap, read)
         found = list(plan.tokens)
@@ -284,13 +143,35 @@ class Walk:
         key = tuple(names)
         known = left.known.get(key)
         if known is None:
-            if len(left.known) >= _KEPT:
+            if len(left.known) >= KEPT:
                 left.known.clear()
             known = left.known[key] = self._looked_up(left, names)
         found.append(known.begun)
-        for accepts, text, tokens in known.whole:
-            if explorer.viable(spot, accepts, text, plain=False):
+        if not known.whole:
+            return
+        gammas = explorer.gammas(spot, left.masks)
+        whole = known.by_gammas.get(gammas)
+        if whole is None:
+            if len(known.by_gammas) >= KEPT:
+                known.by_gammas.clear()
+            whole = known.by_gammas[gammas] = self._finished(known, spot)
+        found.append(whole.certain)
+        for step, tokens in whole.steps:
+            if explorer.lives(spot, step)[0]:
                 found.append(tokens)
+
+    def _finished(self, known: Named, spot: Spot) -> Whole:
+        certain: list[Ids] = []
+        steps: list[tuple[Step, Ids]] = []
+        for accepts, text, tokens in known.whole:
+            step = self._explorer.taken(spot, accepts, text)
+            if step is not None:
+                alive, always = self._explorer.lives(spot, step)
+                if not always:
+                    steps.append((step, tokens))
+                elif alive:
+                    certain.append(tokens)
+        return Whole(self._readings.joined(certain), steps)
 
     def _looked_up(self, left: Left, names: list[Names]) -> Named:
         begun: list[Ids] = []
@@ -320,22 +201,23 @@ class Walk:
         found: list[Part] = []
         here = self._sift(endings, ended, spot, gap, read, spot.level, alone, found)
         below: Left | None = None
-        called = explorer.called(spot)
+        called = explorer.called(spot, split.terminals)
         if called is not None:
-            plan = self._plans.get((called.place, split, gap))
+            plan = self._plans.get(called.place, split, gap)
             if plan is None:
                 self._first_visit(split, called, gap, read)
-                plan = self._plans[called.place, split, gap]
+                plan = self._plans.get(called.place, split, gap)
+                assert plan is not None, "a visit leaves one"
             alone += plan.tokens
             if plan.here is not None:
                 endings, ended = plan.here.endings + plan.here.named, plan.here.ended
                 below = self._sift(endings, ended, called, gap, read, spot.level, alone, found)
         explorer.touched = min(before, explorer.touched)
         if not (alone or here or below):
-            self._plans[spot.place, split, gap] = _NOTHING  # as most are
+            self._plans.put(spot.place, split, gap, NOTHING)  # as most are
             return found
         alone = self._readings.packed(alone)
-        self._plans[spot.place, split, gap] = Plan(alone, here, below)
+        self._plans.put(spot.place, split, gap, Plan(alone, here, below))
         return alone + found
 
     def _sorted(self, split: Split, spot: Spot, gap: bool) -> tuple[list[Part], list[Ending], list[Ended]]:
@@ -425,7 +307,7 @@ class Walk:
                 found.append(ending.tokens[ending.texts.places(text)])
 
     def _ended(self, ended: Ended, spot: Spot, gap: bool, read: bytes, found: list[Part]) -> None:
-        if not (ended.node.split.endings or ended.node.split.ended):
+        if not ended.node.split.terminals:
             return  # what follows is no lexeme of the language
         explorer, place = self._explorer, spot.place
         if ended.accepts & self._reader.ignorable(gap):
@@ -434,8 +316,7 @@ class Walk:
         judging = [mask for mask in place.judging if mask & ended.accepts]
         if not judging:
             if ended.accepts & place.plain_mask:
-                for after in explorer.after(spot, ended.accepts, b"", plain=True):
-                    found += self._visit(ended.node.split, after, False)
+                self._go_on(ended.node, spot, ended.accepts, b"", True, found)
             return
         if read:
             explorer.touched = TEXT  # the text read so far is judged
@@ -449,6 +330,11 @@ class Walk:
         for text in ended.texts.distinct() if texts is None else texts:
             node = ended.after(text)
             if node is not None:
-                for after in explorer.after(spot, ended.accepts, read + text, plain=False):
-                    found += self._visit(node.split, after, False)
+                self._go_on(node, spot, ended.accepts, read + text, False, found)
 
+    def _go_on(self, node: Node, spot: Spot, accepts: int, text: bytes, plain: bool, found: list[Part]) -> None:
+        """Add the tokens that can be read on after a lexeme."""
+        split = node.split
+        wanted = ALL if split.terminals & self._ignorable else split.terminals
+        for after in self._explorer.after(spot, accepts, text, plain=plain, wanted=wanted):
+            found += self._visit(split, after, False)

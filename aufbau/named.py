@@ -76,6 +76,10 @@ class Lists:
         self._fits: dict[_Key, dict[Term, bool]] = {}
         self._verdicts: dict[_Key, dict[_Key, bool]] = {}
 
+    def tables(self) -> tuple[dict[Any, Any], ...]:
+        """What was decided apart from texts."""
+        return self._tables, self._fits, self._verdicts
+
     def make_room(self) -> None:
         """Forget all when it is too much."""
         known: tuple[dict[Any, Any], ...] = (self._names, self._tables, self._listed, self._fits, self._verdicts)

@@ -12,12 +12,14 @@ from aufbau.earley.chart import Answer
 from aufbau.earley.machine import Machine
 from aufbau.earley.parser import Parser
 from aufbau.errors import LimitError, StartError
+from aufbau.explored import Keeper
 from aufbau.grammar.grammar import Grammar
 from aufbau.lexer.automaton import LexerAutomaton
 from aufbau.lexer.state import Hypothesis, Reader
 from aufbau.limits import Limits
 from aufbau.lookahead import Explorer
-from aufbau.masks import CacheReport, Masks, Readings, Words, fill, pack
+from aufbau.masks import Words, fill, pack
+from aufbau.plans import CacheReport, Masks, Readings
 from aufbau.reading import Reading, begin
 from aufbau.regex import DEAD
 from aufbau.typesystem.context import Context
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 class Oracle:
     """A compiled grammar: immutable, and safe to share between threads and tasks."""
 
-    __slots__ = ("_arenas", "_machines", "_masks", "_twin", "grammar", "limits")
+    __slots__ = ("_arenas", "_keepers", "_machines", "_masks", "_twin", "grammar", "limits")
 
     def __init__(self, grammar: Grammar, *, limits: Limits | None = None) -> None:
         """Compile `grammar`. Raises `GrammarError` when it can't be used."""
@@ -45,9 +47,10 @@ class Oracle:
         self.limits: Final = limits or Limits()
         self._machines: dict[str, Machine] = {}
         self._arenas: dict[Machine, tuple[Arena, Explorer]] = {}
+        self._keepers: dict[Machine, Keeper] = {}
         self._masks = Masks()
         self._twin: Oracle | None = None
-        self._machine(grammar.model.start)
+        self._machine(grammar.start)
 
     def _machine(self, symbol: str) -> Machine:
         found = self._machines.get(symbol)
@@ -60,7 +63,11 @@ class Oracle:
         found = self._arenas.get(machine)
         if found is None or found[0].entries > self.limits.arena_entries:
             arena = Arena(machine, self.limits)
-            found = self._arenas[machine] = (arena, Explorer(Parser(arena), limit=self.limits.explored_items))
+            explorer = Explorer(Parser(arena), limit=self.limits.explored_items)
+            found = self._arenas[machine] = (arena, explorer)
+            if self.grammar.shelf is not None:
+                shelf = self.grammar.shelf.below("explored", machine.names[machine.start], repr(self.limits))
+                self._keepers[machine] = Keeper(shelf, arena, explorer)
         return found
 
     def start(
@@ -79,9 +86,9 @@ class Oracle:
         `StartError` for an unknown symbol or a name that no terminal spells, `TypeTextError` for a type that can't be
         read.
         """
-        name = symbol or self.grammar.model.start
-        if all(definition.name != name for definition in self.grammar.model.definitions):
-            known = ", ".join(definition.name for definition in self.grammar.model.definitions)
+        name = symbol or self.grammar.start
+        if name not in self.grammar.symbols:
+            known = ", ".join(self.grammar.symbols)
             raise StartError(f"there is no nonterminal {name} to start at; the grammar defines {known}")
         arena, explorer = self._shared(self._machine(name))
         reader, gamma, first = begin(arena, context=context, goal=goal, ambient=ambient)
@@ -101,6 +108,9 @@ class Oracle:
                 f" {out.shape} and type {out.dtype}"
             )
         prefix.admit(self._masks.readings(prefix.automaton, vocabulary), out)
+        keeper = self._keepers.get(prefix._start.reader.parser.machine)
+        if keeper is not None:
+            keeper.keep()
         return out
 
     def packed_mask(self, prefix: Prefix, vocabulary: Vocabulary, out: Words | None = None) -> Words:

@@ -9,13 +9,14 @@ names takes the part of each Γ. The result is a *place*, the same wherever it i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, final
 
 from aufbau.earley.chart import Answer, Item, ItemSet, Record
-from aufbau.earley.machine import NO_SLOT
+from aufbau.earley.machine import NO_SLOT, Machine
 from aufbau.named import Names, endless
-from aufbau.typesystem.context import Context
+from aufbau.typesystem.context import SHADOWED, Context
+from aufbau.typesystem.terms import Terms, variables
 
 _Key = tuple[object, ...]
 _NONE: Final[dict[Any, Any]] = {}  # shared by the many places that judge nothing
@@ -33,6 +34,7 @@ class Place:
         "called",
         "calls",
         "endless",
+        "follows",
         "free",
         "gone",
         "judging",
@@ -50,18 +52,19 @@ class Place:
     )
 
     def __init__(self, items: ItemSet, outside: Mapping[Record, int], calls: list[Record], root: Record | None) -> None:
-        self.outside: Final = outside  # the calls whose callers are unknown here, numbered
-        self.calls: Final = calls  # that its items make
-        self.called: Place | None = None  # what those calls begin with
+        self.outside = outside  # the calls whose callers are unknown here, numbered
+        self.calls = calls  # that its items make
+        self.called: Place | None = None  # what those calls begin with, once someone asks
         self.nulls: list[tuple[Record, Answer]] = []  # what those calls are answered at once
-        self.root: Final = root  # the call of the start symbol; None: cut off
-        self.total: Final = items.total + _PLACE
+        self.follows: dict[Record, tuple[int, tuple[Record, ...]]] = {}  # what can come after a call
+        self.root = root  # the call of the start symbol; None: cut off
+        self.total = items.total + _PLACE
         self.used = 0  # when it was reached last
         self.gone = False  # whether it has been forgotten
-        self.free: Final = items.free_mask
-        self.mask: Final = items.mask
-        self.plain: Final[list[tuple[int, Item]]] = []  # they take any text, and forget it
-        self.judging: Final[dict[int, list[Item]]] = {}
+        self.free = items.free_mask
+        self.mask = items.mask
+        self.plain: list[tuple[int, Item]] = []  # they take any text, and forget it
+        self.judging: dict[int, list[Item]] = {}
         self.plain_mask = 0
         for mask, expecting in items.expected.items():
             for item in expecting:
@@ -71,8 +74,8 @@ class Place:
                     self.plain_mask |= mask
                 else:
                     self.judging.setdefault(mask, []).append(item)
-        self.steps: Final[dict[object, Step | None]] = {}  # by what was scanned or answered
-        self.alive: Final[dict[_Key, bool]] = {}  # whether a lexeme can follow a step, where callers make no difference
+        self.steps: dict[object, Step | None] = {}  # by what was scanned or answered
+        self.alive: dict[_Key, bool] = {}  # whether a lexeme can follow a step, where callers make no difference
         # For each mask of terminals: calls that have the Γs which the judging items have; what those ask Γ.
         self.asked: Mapping[int, list[Record]] = _NONE
         self.queries: Mapping[int, list[tuple[Record, str]] | None] = _NONE
@@ -87,16 +90,16 @@ class Place:
             self.endless = {mask for mask, items in self.judging.items() if any(map(endless, items))}
             self.named = {}
 
+    @staticmethod
+    def blank() -> Place:
+        """One of nothing, which a snapshot fills; so no attribute is final, or a compiled one could not be set."""
+        return Place(ItemSet([], {}, [], 0, 0), {}, [], None)
+
     def forget_gone(self) -> None:
         """Drop the steps to places that have been forgotten."""
         for key in [key for key, step in self.steps.items() if step is not None and step.place and step.place.gone]:
             del self.steps[key]
         self.alive.clear()  # its keys name places
-
-    @property
-    def lively(self) -> bool:
-        """Whether a lexeme can follow, whatever it is."""
-        return bool(self.free or (self.called is not None and self.called.free))
 
 
 @final
@@ -126,7 +129,8 @@ class Spot:
         self.calls: Final = calls  # there, for those that are outside of the place
         self.level: Final[int] = TEXT if before is None else before.level + 1
         self.actual: dict[Record, Record] = {}  # calls with their Γ instead of a stand-in
-        self.after: dict[Step, tuple[list[Spot], int]] = {}  # the spots after a step, and what that touched
+        # The spots after a step where some terminals are wanted next, and what that touched.
+        self.after: dict[tuple[Step, int], tuple[list[Spot], int]] = {}
         self.alive: dict[_Key, tuple[bool, int]] = {}  # whether there is a spot after a step, and what that touched
         self.names: dict[int, Names] = {}  # what is taken for a mask of terminals
 
@@ -158,17 +162,49 @@ def _queries(items: list[Item]) -> list[tuple[Record, str]] | None:
     return list(found.values())
 
 
-def role(gamma: Context, number: int, reads: frozenset[str]) -> _Key:
-    """What a closed set that reads some ambient keys can see of a Γ before a name is read."""
-    ambient = gamma.base.ambient
-    known = frozenset([(key, ambient[key]) for key in reads if key in ambient])
-    return number, known, gamma.keys, gamma.opened, gamma.opened_inside
+@final
+class StandIns:
+    """What stands in for the Γs of calls: without names, and of the ambient part what is read below the calls."""
+
+    def __init__(self, machine: Machine, terms: Terms) -> None:
+        self.known: Final[dict[_Key, Context]] = {}
+        self._machine: Final = machine
+        self._terms: Final = terms
+
+    def of(self, records: Iterable[Record]) -> dict[Context | None, Context]:
+        """The stand-in for each Γ of some calls."""
+        reads: dict[Context, frozenset[str]] = {}
+        for record in records:
+            if record.context is not None:
+                below = self._machine.reads[record.nonterminal]
+                known = reads.get(record.context)
+                reads[record.context] = below if known is None else known | below
+        return {gamma: self._found(gamma, number, reads[gamma]) for number, gamma in enumerate(reads)}
+
+    def _found(self, gamma: Context, number: int, reads: frozenset[str]) -> Context:
+        """A Γ that is told from others by a number.
+
+        Before a name is read, a closed set sees of its Γ only ambient types and which holes the types of names have.
+        """
+        ambient = gamma.base.ambient
+        holes = tuple(variables([bound for _, bound in gamma.opened]))
+        key = number, frozenset([(name, ambient[name]) for name in reads if name in ambient]), gamma.keys, holes
+        found = self.known.get(key)
+        if found is None:
+            found = Context.empty()
+            for name, bound in ambient.items():
+                if name in reads:
+                    found = found.bind_ambient(name, bound)
+            for name, bound in gamma.keys:
+                found = found.bind_ambient(name, bound)
+            if holes:
+                held = self._terms.con("", tuple([self._terms.var(hole) for hole in holes]))
+                found = found.bind_outside(SHADOWED, held)
+            self.known[key] = found
+        return found
 
 
-def with_holes(base: Context, gamma: Context) -> Context:
-    """A Γ with the entries of another one that have holes."""
-    for key, bound in gamma.keys:
-        base = base.bind_ambient(key, bound)
-    for name, bound in gamma.opened:
-        base = base.bind(name, bound) if name in gamma.opened_inside else base.bind_outside(name, bound)
-    return base
+def detached(record: Record, stand_ins: Mapping[Context | None, Context]) -> Record:
+    """A call without callers and with a stand-in for its Γ."""
+    gamma = None if record.context is None else stand_ins[record.context]
+    return Record(record.nonterminal, gamma, record.demand, record.filter, record.holes)

@@ -1,251 +1,156 @@
-"""Measures masks over whole vocabularies, token by token along programs.
+"""Measures masks over whole vocabularies, token by token along programs, next to the syntactic engines.
 
-    python -m benchmarks.masks [--qwen FILE] [--gemma FILE] [--programs FOLDER] [--grammar NAME] [--out FOLDER]
+    scripts/bench masks [--qwen FILE] [--gemma FILE] [--grammar NAME] [--engine NAME] [--part NAME] [--quick] [--fresh]
 
-Each cell, a grammar with a vocabulary, runs in a process of its own. The oracle and its syntactic twin go through all
-programs twice, a fresh start for each: `cold`, with all that is worked out on the way, and `warm`, with what the first
-pass left behind. Times are CPU times, with the garbage collector on, as users have it.
+Each cell, an engine on a grammar and a vocabulary, runs in a process of its own: up to the first mask, then through all
+programs three times, with what is worked out on the way (first pass), with what that left behind (second pass), and
+each half of the programs after the other half alone (unseen). Further parts measure what long prefixes cost, lazy
+greedy decoding, the reference engine and the memory of long random walks. Times are CPU times, with the garbage
+collector on. What was measured before with the same programs, versions and machine is kept; --fresh asks for all.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import resource
-import subprocess
+import os
+import shutil
 import sys
-import time
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
-from importlib.util import find_spec
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from aufbau import Grammar, Oracle, Prefix
-from aufbau.vocabulary import Vocabulary
+from benchmarks.mask_extras import KINDS
+from benchmarks.mask_jobs import FOLDER, GRAMMARS, PEERS, Contender, Job, Words, asked_of, extra, measured, tasks
+from benchmarks.mask_report import write
+from benchmarks.mask_results import Results, read
 from benchmarks.report import machine
+from benchmarks.vocabularies import from_file, greedy, packaged_qwen, smollm2, spelled_out
 
-FOLDER = Path(__file__).parent
-GRAMMARS = {"ml": "ml", "c": "c", "tool": str(FOLDER.parent / "dialects" / "grammars" / "tool.auf")}
-# The tool language starts at a whole program, whose ambient keys say what it may return.
-STARTS: dict[str, dict[str, Any]] = {
-    "tool": {"symbol": "Program", "ambient": {"open": "int", "some call": "int", "some docs": "int"}}
-}
+CELLS = "cells"
+QUICK = 2  # programs of each grammar
+SOAK = 10_000  # masks of a walk
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Times:
-    """Milliseconds over all steps of a pass."""
-
-    steps: int
-    median: float
-    mean: float
-    p99: float
-    max: float
+def interpreter(name: str) -> str:
+    """The interpreter's whole path, since it is started from another folder; links stay, or it would lose its venv."""
+    found = shutil.which(name)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{name} is no program; give the path of a Python interpreter")
+    return os.path.abspath(found)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Cell:
-    """One engine on one grammar and vocabulary."""
+def contenders(asked: argparse.Namespace) -> list[Contender]:
+    """Our builds with their twins, and the peers."""
+    found: list[Contender] = []
 
-    engine: str
-    grammar: str
-    vocabulary: str
-    tokens: int
-    load_s: float  # the grammar
-    first_s: float  # from a loaded grammar and vocabulary to the first mask
-    cold: Times
-    warm: Times
-    accept: Times  # feeding the token that follows
-    cache_mb: float  # arrays that the masks keep
-    peak_mb: float  # of the process so far
+    def add(title: str, python: str, module: str, options: dict[str, Any]) -> None:
+        facts = asked_of(python, module, options | {"facts_only": True})
+        found.append(Contender(title=title, python=python, module=module, options=options, facts=facts))
 
-
-def summary(seconds: list[float]) -> Times:
-    """The usual figures of some durations."""
-    ordered = sorted(seconds)
-    count = len(ordered)
-    return Times(
-        steps=count,
-        median=1e3 * ordered[count // 2],
-        mean=1e3 * sum(ordered) / count,
-        p99=1e3 * ordered[min(count - 1, count * 99 // 100)],
-        max=1e3 * ordered[-1],
-    )
-
-
-def greedy(vocabulary: Vocabulary, text: bytes) -> list[int]:
-    """The text in tokens, the longest spelling first."""
-    ids = {spelling: token for token, spelling in enumerate(vocabulary) if spelling}
-    found, at = [], 0
-    while at < len(text):
-        length = min(vocabulary.longest, len(text) - at)
-        while text[at : at + length] not in ids:
-            length -= 1
-        found.append(ids[text[at : at + length]])
-        at += length
+    for suffix, python in (("", sys.executable), (", compiled", asked.compiled)):
+        if python is not None:
+            for twin, syntax_only in (("", False), (", syntax only", True)):
+                add(f"aufbau{suffix}{twin}", python, "mask_ours", {"syntax_only": syntax_only})
+    if asked.peer is not None:
+        for name in PEERS:
+            add(name, asked.peer, "mask_peers", {"engine": name})
     return found
 
 
-def passed(
-    oracle: Oracle, start: dict[str, Any], vocabulary: Vocabulary, programs: Iterable[list[int]]
-) -> tuple[list[float], list[float]]:
-    """The seconds of each mask and of each feed along the programs."""
-    masks: list[float] = []
-    feeds: list[float] = []
-    for tokens in programs:
-        prefix: Prefix = oracle.start(**start)
-        for token in tokens:
-            began = time.process_time()
-            mask = oracle.mask(prefix, vocabulary)
-            masks.append(time.process_time() - began)
-            if not mask[token]:
-                raise SystemExit(f"{vocabulary.spelling(token)!r} is not admitted after {prefix.text[-60:]!r}")
-            began = time.process_time()
-            prefix = prefix.feed(vocabulary.spelling(token))
-            feeds.append(time.process_time() - began)
-    return masks, feeds
-
-
-def measure(name: str, vocabulary: Vocabulary, title: str, texts: list[bytes]) -> list[Cell]:
-    """The oracle and its twin on one grammar."""
-    began = time.process_time()
-    oracle = Oracle(Grammar.load(GRAMMARS[name]))
-    loaded = time.process_time() - began
-    programs = [greedy(vocabulary, text) for text in texts]
-    cells = []
-    for engine, one in (("aufbau", oracle), ("aufbau, syntax only", oracle.syntactic())):
-        start = dict(STARTS.get(name, {}))
-        if one is not oracle:
-            start.pop("ambient", None)
-        began = time.process_time()
-        one.mask(one.start(**start), vocabulary)
-        first = time.process_time() - began
-        cold, _ = passed(one, start, vocabulary, programs)
-        warm, feeds = passed(one, start, vocabulary, programs)
-        cells.append(
-            Cell(
-                engine=engine,
-                grammar=name,
-                vocabulary=title,
-                tokens=len(vocabulary),
-                load_s=loaded,
-                first_s=first,
-                cold=summary(cold),
-                warm=summary(warm),
-                accept=summary(feeds),
-                cache_mb=sum(report.nbytes for report in one.mask_caches()) / 1e6,
-                peak_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-            )
-        )
-    return cells
-
-
-def smollm2() -> Vocabulary:
-    """The default model's vocabulary; obtains the model if need be."""
-    from agentkit.models import default_tokenizer
-
-    return Vocabulary.from_tokenizer(default_tokenizer())
-
-
-def from_file(path: Path) -> Vocabulary:
-    """A vocabulary from a tiktoken file or a tokenizer.json."""
-    if path.suffix == ".tiktoken":
-        return Vocabulary.from_tiktoken(path)
-    import transformers
-
-    fast: Any = transformers.PreTrainedTokenizerFast  # it has no types
-    return Vocabulary.from_tokenizer(fast(tokenizer_file=str(path)))
-
-
-def packaged_qwen() -> Path | None:
-    """The Qwen vocabulary that the package `dashscope` carries, where that is installed."""
-    found = find_spec("dashscope")
-    if found is None or found.origin is None:
-        return None
-    return Path(found.origin).parent / "resources" / "qwen.tiktoken"
-
-
-def markdown(cells: list[Cell]) -> str:
-    """The page of results."""
-    lines = [
-        "# Masks over whole vocabularies",
-        "",
-        "CPU milliseconds for one mask; a fresh start for each program. `cold` is the first pass over the programs,"
-        " `warm` the second. `python -m benchmarks.masks --help` says how to measure again.",
-        "",
-        "| grammar | tokens | engine | first mask | cold mean | warm median | warm mean | warm p99 | warm max | feed |"
-        " peak MB |",
-        "|---|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|",
-    ]
-    lines += [
-        f"| {cell.grammar} | {cell.tokens} | {cell.engine} | {1e3 * cell.first_s:.0f} | {cell.cold.mean:.2f} |"
-        f" {cell.warm.median:.2f} | {cell.warm.mean:.2f} | {cell.warm.p99:.2f} | {cell.warm.max:.2f} |"
-        f" {cell.accept.mean:.2f} | {cell.peak_mb:.0f} |"
-        for cell in cells
-    ]
-    return "\n".join([*lines, ""])
-
-
-def plot(cells: list[Cell], path: Path) -> None:
-    """Mean warm mask against the size of the vocabulary."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6.4, 4.2))
-    axes = figure.subplots()
-    for grammar in GRAMMARS:
-        for engine in dict.fromkeys(cell.engine for cell in cells):
-            points = sorted((c.tokens, c.warm.mean) for c in cells if (c.grammar, c.engine) == (grammar, engine))
-            style = "-" if engine == "aufbau" else ":"
-            if points:
-                axes.plot(*zip(*points, strict=True), style, marker="o", label=f"{grammar}, {engine}")
-    axes.set(xlabel="tokens", ylabel="mean mask, ms of CPU time", yscale="log")
-    axes.legend(fontsize=7)
-    axes.grid(alpha=0.3)
-    figure.tight_layout()
-    figure.savefig(path, metadata={"Date": None})
+def vocabularies(asked: argparse.Namespace, folder: Path) -> Iterator[Words]:
+    """Those that are at hand, spelled out into the folder, with the programs in their tokens."""
+    texts = {name: sorted((asked.programs / name).iterdir()) for name in GRAMMARS}
+    files = {"SmolLM2": "-", "Qwen": asked.qwen or packaged_qwen(), "Gemma 3": asked.gemma}
+    for title, file in files.items():
+        if file is None:
+            print(f"{title}: no vocabulary given, so it is left out", file=sys.stderr)
+            continue
+        vocabulary = smollm2() if file == "-" else from_file(Path(file))
+        path = folder / f"{title}.tiktoken"
+        stop = spelled_out(vocabulary, path)
+        programs = {
+            name: [greedy(vocabulary, text.read_bytes()) for text in paths[: QUICK if asked.quick else None]]
+            for name, paths in texts.items()
+        }
+        yield Words(title=title, path=path, tokens=stop + 1, vocabulary=vocabulary, programs=programs)
 
 
 def arguments() -> argparse.Namespace:
     """What to measure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--grammar", choices=GRAMMARS, action="append", help="by default all")
+    parser.add_argument("--engine", metavar="NAME", action="append", help="as the results name it; by default all")
     parser.add_argument("--qwen", type=Path, help="qwen.tiktoken; by default that of the package dashscope")
     parser.add_argument("--gemma", type=Path, help="the tokenizer.json of Gemma 3; by default it is left out")
     parser.add_argument("--programs", type=Path, default=FOLDER / "programs", help="a folder for each grammar")
+    parser.add_argument(
+        "--peer",
+        type=interpreter,
+        metavar="PYTHON",
+        help="interpreter that has the peers; by default they are left out",
+    )
+    parser.add_argument(
+        "--compiled", type=interpreter, metavar="PYTHON", help="interpreter that has the compiled build; likewise"
+    )
+    parser.add_argument("--part", choices=(CELLS, *KINDS), action="append", help="by default all")
+    parser.add_argument("--quick", action="store_true", help=f"{QUICK} programs of each grammar, to see that it runs")
+    parser.add_argument("--walk", type=int, default=SOAK, metavar="MASKS", help="length of the random walks")
+    parser.add_argument("--fresh", action="store_true", help="measure again what is known")
     parser.add_argument("--out", type=Path, default=FOLDER / "results")
-    parser.add_argument("--cell", nargs=3, metavar=("GRAMMAR", "TITLE", "FILE"), help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
+def cells(jobs: list[Job], results: Results, asked: argparse.Namespace) -> Results:
+    """The results with the cells that were asked for and missing."""
+    for job in jobs:
+        wanted = (asked.grammar is None or job.grammar in asked.grammar) and (
+            asked.engine is None or job.contender.title in asked.engine
+        )
+        if not wanted or (not asked.fresh and any(cell.key == job.key for cell in results.cells)):
+            continue
+        cell = measured(job)
+        print(
+            f"{cell.grammar:5} {cell.vocabulary:8} {cell.engine:28} mean {cell.warm['mean']:8.3f} ms,"
+            f" unseen {cell.unseen['mean']:8.3f}, first pass {cell.cold['mean']:8.3f}",
+            file=sys.stderr,
+        )
+        kept = tuple(old for old in results.cells if old.key != cell.key)
+        results = replace(results, cells=(*kept, cell))
+        write(results, asked.out)
+    return results
+
+
 def main() -> None:
-    """Measure every cell in a process of its own and write the results."""
+    """Measure what is missing, and write the results after each measurement."""
     asked = arguments()
-    if asked.cell is not None:
-        name, title, file = asked.cell
-        texts = [path.read_bytes() for path in sorted((asked.programs / name).iterdir())]
-        words = smollm2() if file == "-" else from_file(Path(file))
-        print(json.dumps([asdict(cell) for cell in measure(name, words, title, texts)]))
-        return
-    files = {"SmolLM2": "-", "Qwen": asked.qwen or packaged_qwen(), "Gemma 3": asked.gemma}
-    found: list[dict[str, Any]] = []
-    for name in asked.grammar or GRAMMARS:
-        for title, file in files.items():
-            if file is None:
-                print(f"{title}: no vocabulary given, so it is left out", file=sys.stderr)
+    parts = asked.part or (CELLS, *KINDS)
+    known = read(asked.out)
+    with tempfile.TemporaryDirectory() as folder:
+        engines = contenders(asked)
+        words = list(vocabularies(asked, Path(folder)))
+        jobs = [
+            Job(contender=engine, grammar=name, words=one) for one in words for name in GRAMMARS for engine in engines
+        ]
+        others = tasks(engines, words, peer=asked.peer, masks=asked.walk)
+        keys = {job.key for job in jobs} | {task.key for task in others}
+        results = Results(
+            machine=machine(),
+            cells=tuple(cell for cell in known.cells if cell.key in keys),
+            extras=tuple(found for found in known.extras if found.key in keys),
+        )
+        if CELLS in parts:
+            results = cells(jobs, results, asked)
+        for task in others:
+            wanted = task.kind in parts and (asked.grammar is None or task.about.get("grammar") in asked.grammar)
+            if not wanted or (not asked.fresh and any(old.key == task.key for old in results.extras)):
                 continue
-            command = [sys.executable, "-m", "benchmarks.masks", "--programs", str(asked.programs)]
-            done = subprocess.run(
-                [*command, "--cell", name, title, str(file)], stdout=subprocess.PIPE, text=True, check=True
-            )
-            found += json.loads(done.stdout.splitlines()[-1])
-            for cell in found[-2:]:
-                print(f"{name:5} {title:8} {cell['engine']:20} mean {cell['warm']['mean']:7.2f} ms", file=sys.stderr)
-    asked.out.mkdir(parents=True, exist_ok=True)
-    (asked.out / "masks.json").write_text(json.dumps({"machine": machine(), "cells": found}, indent=1) + "\n")
-    cells = [Cell(**{**cell, **{key: Times(**cell[key]) for key in ("cold", "warm", "accept")}}) for cell in found]
-    (asked.out / "masks.md").write_text(markdown(cells))
-    plot(cells, asked.out / "masks.svg")
+            print(f"{task.kind}: {', '.join(task.about.values())}", file=sys.stderr)
+            kept = tuple(old for old in results.extras if old.key != task.key)
+            results = replace(results, extras=(*kept, extra(task)))
+            write(results, asked.out)
+        write(results, asked.out)
 
 
 if __name__ == "__main__":

@@ -18,12 +18,32 @@ find_python() {
     return 1
 }
 
+# Prints the name of a package of the Python at $1: system_package PYTHON venv
+system_package() {
+    "$1" -c 'import sys; print("python%d.%d-" % sys.version_info[:2] + sys.argv[1])' "$2"
+}
+
+# Whether extension modules can be built for the Python at $1.
+can_compile() {
+    command -v cc >/dev/null && has_headers "$1"
+}
+
+has_headers() {
+    "$1" -c 'import os, sysconfig; assert os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h"))' \
+        >/dev/null 2>&1
+}
+
 # What a bare Debian or Ubuntu lacks, installed where we may: its Python comes without venv and ensurepip, and the
-# languages are compared with their compilers (those tests are skipped where a compiler is missing).
+# languages are compared with their compilers (those tests are skipped where a compiler is missing). The argument
+# `headers` asks for what compiling against Python needs.
 install_system_packages() {
     local python wanted=()
-    if ! find_python "import ensurepip, venv" >/dev/null && python=$(find_python ""); then
-        wanted+=("$("$python" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')")
+    python=$(find_python "import ensurepip, venv" || find_python "" || true)
+    if [ -n "$python" ] && ! "$python" -c "import ensurepip, venv" >/dev/null 2>&1; then
+        wanted+=("$(system_package "$python" venv)")
+    fi
+    if [ -n "$python" ] && [ "${1-}" = headers ] && ! has_headers "$python"; then
+        wanted+=("$(system_package "$python" dev)")
     fi
     command -v ocamlc >/dev/null || wanted+=(ocaml-nox)
     command -v cc >/dev/null || wanted+=(gcc libc6-dev)
@@ -42,7 +62,7 @@ make_venv() {
     if ! python=$(find_python "import ensurepip, venv"); then
         python=$(find_python "") || fail "no Python >= 3.11 on PATH; install one (python.org, your system's packages)"
         fail "$python has no ensurepip, so it cannot make $1; on Debian or Ubuntu:" \
-            "apt-get install $("$python" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')"
+            "apt-get install $(system_package "$python" venv)"
     fi
     "$python" -m venv "$1" || fail "$python could not make $1; remove that folder and try again"
 }

@@ -129,7 +129,7 @@ class Timing:
 
     # Forward passes, and reading the scores: all that decoding without an oracle costs too.
     model_s: float = 0.0
-    # `try_feed` and `feed`.
+    # Finding an admissible token, and feeding it.
     oracle_s: float = 0.0
 
     def __add__(self, other: Timing) -> Timing:

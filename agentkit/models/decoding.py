@@ -1,15 +1,11 @@
 """Exact masked decoding, apart from any model: choose a token from scores, and follow the prefix.
 
-The mask is lazy. Candidates are tried from the best score down, and the first admissible one is taken, so
-an answer to "is this token admissible?" is only sought for tokens that could win. For sampling the scores
-get Gumbel noise first: the order of `score + noise` is the order of drawing without replacement, so its
-first admissible token has exactly the distribution of masking the whole vocabulary and renormalising.
+The mask is lazy (`aufbau.choice`): an answer to "is this token admissible?" is only sought for tokens that could win.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from time import perf_counter
 
 import numpy as np
@@ -26,45 +22,9 @@ from agentkit.models.base import (
     Usage,
 )
 from agentkit.models.errors import LogitsError
+from aufbau.choice import Choice, greedy, race, ranked
 from aufbau.verdict import Verdict
 from aufbau.vocabulary import Vocabulary
-
-Scores = npt.NDArray[np.float64]
-
-# Candidates ranked at first when the best one is refused; each further portion is this many times larger.
-_FIRST_PORTION = 64
-_GROWTH = 8
-
-
-def ranked(scores: Scores) -> Iterator[int]:
-    """Token ids by descending score, equals by ascending id, never those at -inf; sorted as far as read."""
-    if not len(scores):
-        return
-    best = int(scores.argmax())
-    if scores[best] == -np.inf:
-        return
-    yield best
-    portion, first = _FIRST_PORTION, True
-    remaining = np.flatnonzero(scores > -np.inf)
-    while len(remaining):
-        values = scores[remaining]
-        if portion < len(values):
-            floor = np.partition(values, len(values) - portion)[len(values) - portion]
-            chosen = values >= floor  # all equals at the border, so that ties stay in order of id
-        else:
-            chosen = np.ones(len(values), dtype=np.bool_)
-        picked = remaining[chosen]
-        order = np.argsort(-scores[picked], kind="stable")
-        yield from (int(token) for token in picked[order][1 if first else 0 :])
-        remaining, portion, first = remaining[~chosen], portion * _GROWTH, False
-
-
-@dataclass(frozen=True, slots=True)
-class _Choice:
-    """An admissible token and how many better ones were refused."""
-
-    token: int
-    rejected: int
 
 
 class Decoder:
@@ -120,9 +80,8 @@ class Decoder:
 
     def step(self, logits: npt.NDArray[np.floating]) -> TokenRecord | None:
         """Choose the next token and take it; None at a dead end. Sets `finish` when this was the last one."""
-        scores = logits[: len(self._vocabulary)].astype(np.float64)
         log_total, entropy = _distribution(logits)
-        choice = self._choose(self._perturbed(scores))
+        choice = self._choose(logits[: len(self._vocabulary)])
         if choice is None:
             self.finish = FinishReason.DEAD_END
             return None
@@ -130,37 +89,26 @@ class Decoder:
             token=choice.token,
             text=self._vocabulary.spelling(choice.token),
             entropy=entropy,
-            first_choice=choice.rejected == 0,
-            rejected=choice.rejected,
-            logprob=float(scores[choice.token] - log_total),
+            first_choice=choice.rank == 0,
+            rejected=choice.rank,
+            logprob=float(logits[choice.token]) - log_total,
         )
         self.records.append(record)
         self._take(record)
         return record
 
-    def _perturbed(self, scores: Scores) -> Scores:
-        if self._sampling.temperature == 0.0:
-            return scores
-        noise = self._random.gumbel(size=len(scores))
-        return scores / self._sampling.temperature + noise
-
-    def _choose(self, scores: Scores) -> _Choice | None:
-        start = perf_counter()
-        prefix, stops, special = self.prefix, self._vocabulary.stop, self._vocabulary.special
+    def _choose(self, scores: npt.NDArray[np.floating]) -> Choice | None:
+        prefix = self.prefix
+        if self._sampling.temperature:
+            scores = race(scores, self._random, self._sampling.temperature)
         if prefix is None:
-            return next((_Choice(token, 0) for token in ranked(scores)), None)
-        stop_admissible = self._stop_policy is StopPolicy.PAPER or prefix.verdict is Verdict.SATISFIED
-        chosen = None
-        for rejected, token in enumerate(ranked(scores)):
-            if token in special:
-                admissible = stop_admissible and token in stops
-            else:
-                admissible = prefix.try_feed(self._vocabulary.spelling(token)) is not Verdict.LOST
-            if admissible:
-                chosen = _Choice(token, rejected)
-                break
+            best = next(ranked(scores), None)
+            return None if best is None else Choice(token=best, rank=0, refused=())
+        start = perf_counter()
+        may_stop = self._stop_policy is StopPolicy.PAPER or prefix.verdict is Verdict.SATISFIED
+        choice = greedy(prefix, self._vocabulary, scores, ends=self._vocabulary.stop if may_stop else ())
         self.oracle_s += perf_counter() - start
-        return chosen
+        return choice
 
     def _take(self, record: TokenRecord) -> None:
         self._text += record.text

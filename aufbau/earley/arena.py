@@ -7,7 +7,7 @@ from earlier ones; an arena that has grown large dies with its prefixes (`Oracle
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import Any, Final, final
 
 from aufbau.earley.chart import Filter, Plan, PlanKey, Slots
 from aufbau.earley.machine import Machine, Production
@@ -57,6 +57,18 @@ class Arena:
         slots = len(self._initial) + len(self._refined)
         demands = len(self.plans) + len(self.live_plans) + len(self.grown) + len(self._filters)
         return len(self.terms) + len(self.effects) + slots + demands
+
+    def tables(self) -> tuple[dict[Any, Any], ...]:
+        """All tables but that of terms."""
+        return (
+            self.effects.table,
+            self.plans,
+            self.live_plans,
+            self.grown,
+            self._filters,
+            self._initial,
+            self._refined,
+        )
 
     def filter(
         self,

@@ -95,6 +95,29 @@ def live_predictions(arena: Arena, record: Record) -> Plan:
     return found
 
 
+def begins(arena: Arena, record: Record) -> bool:
+    """Whether a call predicts, whatever its Γ, a terminal that is taken whatever its text; False: perhaps not."""
+    seen = {_key(record)}
+    calls = [record]
+    for call in calls:
+        for prediction in live_predictions(arena, call):
+            production = prediction.production
+            if production.conditions or production.entry_lookups or not production.positions:
+                continue
+            position = production.positions[0]
+            if position.nonterminal < 0:
+                if not (position.member or position.fresh or position.lookups) and (
+                    position.slot == NO_SLOT or prediction.slots[call.holes + position.slot].index >= 0
+                ):
+                    return True
+                continue
+            child = _first_call(prediction)
+            if child is not None and _key(child) not in seen:
+                seen.add(_key(child))
+                calls.append(child)
+    return False
+
+
 def _leads(arena: Arena, prediction: Prediction, plans: dict[PlanKey, Plan]) -> bool:
     child = _first_call(prediction)
     if child is None:

@@ -157,6 +157,7 @@ class Machine:
         "lifts",
         "name_mask",
         "names",
+        "nullable",
         "productions",
         "reads",
         "sensitive",
@@ -193,7 +194,7 @@ class Machine:
         self.ignore_mask: Final = ignore_mask
         self.ignore_once_mask: Final = ignore_once_mask
         # Terminals of which some rule asks Γ.
-        self.name_mask: Final[int] = _union(
+        self.name_mask: int = _union(
             position.mask
             for group in productions
             for production in group
@@ -202,6 +203,8 @@ class Machine:
         )
         self.initial = Context.empty()  # Γ at the start: what the grammar gives, in an outer scope
         self.sensitive: tuple[bool, ...] = ()
+        # For each nonterminal, whether it can be empty, as far as productions alone decide.
+        self.nullable: tuple[bool, ...] = ()
         # For each nonterminal, the ambient keys that it or something below it reads.
         self.reads: tuple[frozenset[str], ...] = ()
         # For each nonterminal, its left corners, itself included.

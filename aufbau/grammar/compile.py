@@ -337,6 +337,7 @@ class _Compiler:
                     changed = True
         machine.sensitive = tuple(sensitive)
         machine.reads = _read_below(machine)
+        machine.nullable = tuple(name in self.empty for name in self.names)
         self._check_values(machine)
 
     def _check_values(self, machine: Machine) -> None:

@@ -1,4 +1,4 @@
-"""`Grammar`: an `.auf` text read, checked and ready to be compiled."""
+"""`Grammar`: an `.auf` text read, checked and compiled, or what an earlier process kept of that."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ from aufbau.grammar.compile import check_rules, compile_grammar
 from aufbau.grammar.model import GrammarModel
 from aufbau.grammar.reader import read_grammar
 from aufbau.grammar.render import render_grammar
+from aufbau.store import Shelf, default_store
+
+_LONG: Final = 10_000  # characters from which on a grammar is kept: they take about 0.1 s to compile
 
 
 def shipped() -> tuple[str, ...]:
@@ -25,42 +28,71 @@ def shipped() -> tuple[str, ...]:
 
 
 @final
+class _Compiled:
+    """What a process needs of a grammar to judge texts."""
+
+    __slots__ = ("machines", "start", "symbols")
+
+    def __init__(self, model: GrammarModel) -> None:
+        self.start: Final = model.start
+        self.symbols: Final = tuple(definition.name for definition in model.definitions)
+        self.machines: Final = {root: compile_grammar(model, root) for root in (model.start, *model.roots)}
+
+
+@final
 class Grammar:
     """A checked grammar; equal to another when both say the same, wherever it was written."""
 
-    __slots__ = ("_machines", "model")
+    __slots__ = ("_compiled", "_model", "_text", "shelf", "source_name")
 
     def __init__(self, model: GrammarModel) -> None:
-        """Check a model. Raises `GrammarError`."""
-        self.model: Final = model
-        self._machines: dict[str, Machine] = {}
+        """Check a model and compile its starts. Raises `GrammarError`."""
+        self._fill(model, "", model.source_name, None)
+
+    def _fill(self, model: GrammarModel | None, text: str, source_name: str, shelf: Shelf | None) -> None:
+        self._model = model  # None: not read yet
+        self._text = text
+        self.source_name = source_name
+        self.shelf = shelf  # where what follows from the grammar is kept
+        self._compiled = self._checked() if shelf is None else shelf.kept(self._checked)
+
+    def _checked(self) -> _Compiled:
+        """The grammar checked and compiled. Raises `GrammarError`."""
+        model = self.model
         try:
             check_surface(model)
             check_rules(model)
-            for root in (model.start, *model.roots):
-                self.machine(root)
+            return _Compiled(model)
         except GrammarError as error:
             error.source = error.source or model.source_name
             raise
 
     @classmethod
-    def parse(cls, text: str, *, source_name: str = "") -> Grammar:
-        """Read a grammar from `.auf` text. Raises `GrammarError` with line, column and hint."""
-        return cls(read_grammar(text, source_name))
+    def parse(cls, text: str, *, source_name: str = "", cache: bool = True) -> Grammar:
+        """Read a grammar from `.auf` text. Raises `GrammarError` with line, column and hint.
+
+        What a long one compiles to is kept on disk for later processes (`aufbau.store`), unless `cache` is False.
+        """
+        store = default_store() if cache and len(text) >= _LONG else None
+        if store is None:
+            return cls(read_grammar(text, source_name))
+        grammar = cls.__new__(cls)
+        grammar._fill(None, text, source_name, store.shelf("grammar", source_name, text))
+        return grammar
 
     @classmethod
-    def load(cls, name: str | Path) -> Grammar:
+    def load(cls, name: str | Path, *, cache: bool = True) -> Grammar:
         """Read a shipped grammar by its name, or an `.auf` file by its path.
 
-        Raises `GrammarError` for a name that is neither, and for what is wrong in the file.
+        Raises `GrammarError` for a name that is neither, and for what is wrong in the file. For `cache` see `parse`.
         """
         text = str(name)
         if text in shipped():
             source = resources.files("aufbau.languages") / f"{text}.auf"
-            return cls.parse(source.read_text(encoding="utf-8"), source_name=f"{text}.auf")
+            return cls.parse(source.read_text(encoding="utf-8"), source_name=f"{text}.auf", cache=cache)
         path = Path(name)
         try:
-            return cls.parse(path.read_text(encoding="utf-8"), source_name=text)
+            return cls.parse(path.read_text(encoding="utf-8"), source_name=text, cache=cache)
         except (OSError, UnicodeDecodeError) as error:
             raise GrammarError(
                 f"there is no grammar {text!r}: {error}",
@@ -73,11 +105,29 @@ class Grammar:
         """The grammar as `.auf` text; reading it gives an equal grammar."""
         return render_grammar(self.model)
 
+    @property
+    def model(self) -> GrammarModel:
+        """The grammar as data."""
+        if self._model is None:
+            self._model = read_grammar(self._text, self.source_name)
+        return self._model
+
+    @property
+    def start(self) -> str:
+        """The symbol that texts begin with."""
+        return self._compiled.start
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """All nonterminals."""
+        return self._compiled.symbols
+
     def machine(self, symbol: str) -> Machine:
         """The grammar compiled for a start symbol (once)."""
-        found = self._machines.get(symbol)
+        machines = self._compiled.machines
+        found = machines.get(symbol)
         if found is None:
-            found = self._machines.setdefault(symbol, compile_grammar(self.model, symbol))
+            found = machines.setdefault(symbol, compile_grammar(self.model, symbol))
         return found
 
     def check(self, context: Mapping[str, str] | None = None) -> GrammarReport:
@@ -103,4 +153,4 @@ class Grammar:
         return hash(self.model)
 
     def __repr__(self) -> str:
-        return f"Grammar({self.model.source_name or self.model.start!r})"
+        return f"Grammar({self.source_name or self.start!r})"

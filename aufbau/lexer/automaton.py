@@ -49,6 +49,11 @@ class LexerAutomaton:
         # Terminals that match after infinitely many different continuations.
         self.infinite: list[int] = [*reach.infinite, 0]
 
+    @staticmethod
+    def blank() -> LexerAutomaton:
+        """One without states, which a snapshot fills."""
+        return LexerAutomaton(ByteAutomaton(DEAD, [], []))
+
     def step(self, state: int, byte: int) -> int:
         """The state after one more byte; DEAD when no terminal goes on like this."""
         return self.transitions[state][byte]

@@ -60,6 +60,13 @@ def _insert(root: Scope, name: str, bound: Term) -> Scope:
 
 
 _Open = tuple[tuple[str, Term], ...]
+SHADOWED: Final = "\0"  # no name
+
+
+def _hidden(opened: _Open, name: str) -> _Open:
+    """The entries of which one is shadowed. It stays for its holes, so that these are numbered alike whatever the
+    names are."""
+    return tuple([(SHADOWED, bound) if known == name else (known, bound) for known, bound in opened])
 
 
 @final
@@ -97,7 +104,7 @@ class Context:
         base: Context | None = None,
         opened: _Open = (),
         keys: _Open = (),
-        opened_inside: frozenset[str] = _NO_NAMES,
+        opened_inside: frozenset[str] | None = None,
     ) -> None:
         self.scope: Final = scope
         self.ambient: Final = ambient
@@ -105,7 +112,7 @@ class Context:
         self.opened: Final = opened  # names whose types have holes
         self.keys: Final = keys  # ambient keys whose types have holes
         self.inner: Final = inner  # whole types of the innermost scope
-        self.opened_inside: Final = opened_inside  # those of `opened` that are bound in the innermost scope
+        self.opened_inside: Final = opened_inside or _NO_NAMES  # those of `opened` in the innermost scope
         self._inside: Context | None = None
         self.ground: Final[bool] = base is None
         self._next: dict[tuple[str, Term], Context] = {}
@@ -129,7 +136,7 @@ class Context:
             if self.ground and bound.ground:
                 found = Context(_insert(self.scope, name, bound), _insert(self.inner, name, bound), self.ambient)
             else:
-                opened = tuple(entry for entry in self.opened if entry[0] != name)
+                opened = _hidden(self.opened, name)
                 inside = self.opened_inside - {name}
                 if bound.ground:
                     found = self.base.bind(name, bound)._open(opened, self.keys, inside)
@@ -146,7 +153,7 @@ class Context:
             if self.ground and bound.ground:
                 found = Context(_insert(self.scope, name, bound), self.inner, self.ambient)
             else:
-                opened = tuple(entry for entry in self.opened if entry[0] != name)
+                opened = _hidden(self.opened, name)
                 if bound.ground:
                     found = self.base.bind_outside(name, bound)._open(opened, self.keys, self.opened_inside)
                 else:
@@ -267,6 +274,9 @@ class Context:
             at += 1
         # A name of an outer scope stays there, whether its type is whole by now or not.
         for name, _ in self.opened:
+            if name == SHADOWED and types[at].ground:
+                at += 1
+                continue
             inside = name in self.opened_inside
             result = result.bind(name, types[at]) if inside else result.bind_outside(name, types[at])
             at += 1
@@ -323,21 +333,21 @@ class Effect:
 class Effects:
     """The table in which effects are shared."""
 
-    __slots__ = ("_table",)
+    __slots__ = ("table",)
 
     def __init__(self) -> None:
-        self._table: dict[tuple[Effect | None, str, bool, Term], Effect] = {}
+        self.table: dict[tuple[Effect | None, str, bool, Term], Effect] = {}
 
     def __len__(self) -> int:
         """How many effects there are."""
-        return len(self._table)
+        return len(self.table)
 
     def add(self, before: Effect | None, name: str, ambient: bool, bound: Term) -> Effect:
         """`before` followed by one more binding."""
         key = (before, name, ambient, bound)
-        found = self._table.get(key)
+        found = self.table.get(key)
         if found is None:
-            found = self._table.setdefault(key, Effect(before, name, ambient, bound))
+            found = self.table.setdefault(key, Effect(before, name, ambient, bound))
         return found
 
     def compose(self, first: Effect | None, second: Effect | None) -> Effect | None:

@@ -15,6 +15,7 @@ from typing import Final, final
 from aufbau.grammar.model import Alternative, Definition, GrammarModel, SymbolKind
 from aufbau.lexer.automaton import LexerAutomaton, TerminalSpec, build
 from aufbau.regex.parse import parse_regex
+from aufbau.regex.positions import bits
 from aufbau.regex.syntax import literal_regex
 from aufbau.typesystem.terms import SCHEME_HEAD, Term, Terms
 
@@ -92,6 +93,18 @@ def type_production(definition: Definition, alternative: Alternative, labels: fr
 class TypeSyntax:
     """Reads and renders the types of one grammar."""
 
+    __slots__ = (
+        "_automaton",
+        "_by_head",
+        "_corners",
+        "_productions",
+        "_rows",
+        "_rows_in",
+        "_terminals",
+        "_wraps",
+        "roots",
+    )
+
     def __init__(self, model: GrammarModel) -> None:
         labels = frozenset(rule.name for rule in model.rules)
         fragment = type_fragment(model)
@@ -120,6 +133,8 @@ class TypeSyntax:
                 for kind, value in self._terminals
             ]
         )
+        self._rows: dict[tuple[str | int, ...], Term] = {}  # what was read in the table that was first read in
+        self._rows_in: Terms | None = None
         self._wraps: dict[tuple[str, str], tuple[tuple[str, ...], tuple[str, ...]] | None] = {}
         self._corners: Final = _Corners(self._productions, self._terminals)
 
@@ -144,7 +159,28 @@ class TypeSyntax:
         tokens = self._tokens(text, hole, lookup, bindings or {})
         if not tokens:
             raise TypeReadError("an empty type", 0)
-        chart = _Chart(self._corners, self._terminals, terms, tokens)
+        if self._rows_in is None:
+            self._rows_in = terms
+        if terms is not self._rows_in:
+            return self._only(tokens, terms, text)
+        # Rules write the same few types with other variables: reading each of the 289 in ml.auf once, not 1,286 times,
+        # takes a quarter off the time to load it.
+        variables: dict[Term, int] = {}
+        row = tuple(
+            [one.text if one.term is None else variables.setdefault(one.term, len(variables)) for one in tokens]
+        )
+        known = self._rows.get(row)
+        if known is None:
+            numbered = [
+                one if one.term is None else Token(one.text, one.offset, terms.var(variables[one.term]))
+                for one in tokens
+            ]
+            known = self._rows[row] = self._only(numbered, terms, text)
+        return terms.instance(known, tuple(variables))
+
+    def _only(self, tokens: list[Token], terms: Terms, text: str) -> Term:
+        """The one reading of a row of tokens."""
+        chart = _Chart(self._corners, terms, tokens)
         found: dict[Term, None] = {}
         for root in self.roots:
             found |= dict.fromkeys(chart.spanning(root))
@@ -315,96 +351,106 @@ class TypeSyntax:
         return found
 
 
+@final
+class _Reads:
+    """A production as the chart follows it: a step for each symbol."""
+
+    __slots__ = ("head", "nonterminal", "steps")
+
+    def __init__(self, production: TypeProduction, terminals: Mapping[tuple[SymbolKind, str], int]) -> None:
+        self.nonterminal: Final = production.nonterminal
+        self.head: Final = production.head
+        # A nonterminal, or none with the bit of a terminal; whether the terminal is a leaf of the type.
+        self.steps: Final = tuple(
+            (symbol.value, 0, False)
+            if symbol.kind is SymbolKind.NONTERMINAL
+            else ("", 1 << terminals[symbol.kind, symbol.value], symbol.kind is SymbolKind.REGEX)
+            for symbol in production.alternative.symbols
+        )
+
+
+@final
 class _Corners:
     """The productions of the type fragment by what they begin with."""
+
+    __slots__ = ("after", "empty", "names", "terminal")
 
     def __init__(
         self, productions: Mapping[str, list[TypeProduction]], terminals: Mapping[tuple[SymbolKind, str], int]
     ) -> None:
         self.names: Final = tuple(productions)
-        self.empty: Final[list[TypeProduction]] = []
-        self.terminal: Final[list[list[TypeProduction]]] = [[] for _ in terminals]
-        self.after: Final[dict[str, list[TypeProduction]]] = {name: [] for name in productions}  # a nonterminal
+        self.empty: Final[list[_Reads]] = []
+        self.terminal: Final[list[list[_Reads]]] = [[] for _ in terminals]
+        self.after: Final[dict[str, list[_Reads]]] = {name: [] for name in productions}  # a nonterminal
         everything = [production for alternatives in productions.values() for production in alternatives]
         # Behind what may be empty, a later nonterminal begins where the production does.
         deep = any(not production.alternative.symbols for production in everything)
         for production in everything:
             symbols = production.alternative.symbols
+            reads = _Reads(production, terminals)
             corners = [s.value for s in (symbols if deep else symbols[:1]) if s.kind is SymbolKind.NONTERMINAL]
             for name in dict.fromkeys(corners):
-                self.after[name].append(production)
+                self.after[name].append(reads)
             if not symbols:
-                self.empty.append(production)
+                self.empty.append(reads)
             elif symbols[0].kind is not SymbolKind.NONTERMINAL:
-                self.terminal[terminals[symbols[0].kind, symbols[0].value]].append(production)
+                self.terminal[terminals[symbols[0].kind, symbols[0].value]].append(reads)
 
 
 class _Chart:
     """All readings of a short row of tokens, by fixed point: type texts are short and ambiguity must be seen."""
 
-    def __init__(
-        self,
-        corners: _Corners,
-        terminals: Mapping[tuple[SymbolKind, str], int],
-        terms: Terms,
-        tokens: list[Token],
-    ) -> None:
-        self._terminals, self._terms, self._tokens = terminals, terms, tokens
+    def __init__(self, corners: _Corners, terms: Terms, tokens: list[Token]) -> None:
+        self._terms, self._tokens = terms, tokens
         self.furthest = 0  # that some production comes from the first token
-        self._found: dict[tuple[str, int], dict[tuple[int, Term], None]] = {}
+        # By position and nonterminal: readings and where they end.
+        self._found: list[dict[str, dict[tuple[int, Term], None]]] = [{} for _ in range(len(tokens) + 1)]
         # A reading that begins at i needs others that begin at i or later, so positions are done from the right.
         for i in range(len(tokens) - 1, -1, -1):
-            term, mask = tokens[i].term, tokens[i].mask
+            term, mask, found = tokens[i].term, tokens[i].mask, self._found[i]
             pending = list(corners.empty)
             if term is None:
-                for number in range(mask.bit_length()):
-                    if mask >> number & 1:
-                        pending += corners.terminal[number]
-            for name in corners.names:
-                self._found[name, i] = {} if term is None else {(i + 1, term): None}
-                if term is not None:
+                for number in bits(mask):
+                    pending += corners.terminal[number]
+            else:
+                for name in corners.names:
+                    found[name] = {(i + 1, term): None}
                     pending += corners.after[name]
             for production in pending:
-                known = self._found[production.nonterminal, i]
-                size = len(known)
-                for end, reading in self._readings(production, i):
-                    known.setdefault((end, reading))
-                if len(known) > size:
-                    pending += corners.after[production.nonterminal]
+                readings = self._readings(production, i)
+                if readings:
+                    known = found.setdefault(production.nonterminal, {})
+                    size = len(known)
+                    known |= dict.fromkeys(readings)
+                    if len(known) > size:
+                        pending += corners.after[production.nonterminal]
 
     def spanning(self, name: str) -> list[Term]:
         """Readings of the whole row."""
-        return [term for end, term in self._found.get((name, 0), {}) if end == len(self._tokens)]
+        return [term for end, term in self._found[0].get(name, ()) if end == len(self._tokens)]
 
     def longest(self, names: Iterable[str]) -> int:
         """How many tokens the longest reading from the first one takes."""
-        return max((end for name in names for end, _ in self._found.get((name, 0), ())), default=0)
+        return max((end for name in names for end, _ in self._found[0].get(name, ())), default=0)
 
-    def _readings(self, production: TypeProduction, start: int) -> list[tuple[int, Term]]:
+    def _readings(self, production: _Reads, start: int) -> list[tuple[int, Term]]:
+        tokens, found, terms = self._tokens, self._found, self._terms
         partial: list[tuple[int, tuple[Term, ...]]] = [(start, ())]
-        for symbol in production.alternative.symbols:
+        for name, bit, leaf in production.steps:
             following: list[tuple[int, tuple[Term, ...]]] = []
             for at, args in partial:
                 if start == 0 and at > self.furthest:
                     self.furthest = at
-                if at >= len(self._tokens):
-                    continue
-                if symbol.kind is SymbolKind.NONTERMINAL:
-                    for end, term in list(self._found.get((symbol.value, at), ())):
-                        following.append((end, (*args, term)))
-                    continue
-                token = self._tokens[at]
-                if token.term is None and token.mask >> self._terminals[symbol.kind, symbol.value] & 1:
-                    leaf = symbol.kind is SymbolKind.REGEX
-                    following.append((at + 1, (*args, self._terms.con(token.text)) if leaf else args))
+                if name:
+                    following += [(end, (*args, term)) for end, term in found[at].get(name, ())]
+                elif at < len(tokens) and tokens[at].mask & bit:
+                    following.append((at + 1, (*args, terms.con(tokens[at].text)) if leaf else args))
+            if not following:
+                return []
             partial = following
-        found = []
-        for end, args in partial:
-            if production.head is not None:
-                found.append((end, self._terms.con(production.head, args)))
-            elif args:
-                found.append((end, args[0]))
-        return found
+        if production.head is not None:
+            return [(end, terms.con(production.head, args)) for end, args in partial]
+        return [(end, args[0]) for end, args in partial if args]
 
 
 def _letter(number: int) -> str:

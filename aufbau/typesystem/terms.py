@@ -69,6 +69,10 @@ class Terms:
             found = self._cons.setdefault(key, Term(head, args, -1))
         return found
 
+    def all(self) -> list[Term]:
+        """All terms, each after its arguments."""
+        return [*self._vars.values(), *self._cons.values()]
+
     def leaves(self) -> list[str]:
         """The texts of all terms without arguments."""
         return [head for head, args in self._cons if not args]

@@ -47,7 +47,8 @@ def time_limit(seconds: float) -> Iterator[None]:
 
     began = time.monotonic()
     handler = signal.signal(signal.SIGALRM, expire)
-    remaining, interval = signal.setitimer(signal.ITIMER_REAL, seconds)
+    # Again every second, since what is raised in a callback of the garbage collector is lost.
+    remaining, interval = signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
     try:
         yield
     finally:

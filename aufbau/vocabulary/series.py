@@ -135,11 +135,16 @@ class Node:
 class Split:
     """The next lexeme of some tokens: finished inside them, or left unfinished by them."""
 
-    __slots__ = ("ended", "endings", "nbytes")
+    __slots__ = ("ended", "endings", "nbytes", "terminals")
 
     def __init__(self, endings: list[Ending], ended: list[Ended]) -> None:
         self.endings = endings
         self.ended = ended
+        self.terminals = 0  # that the lexeme can be
+        for ending in endings:
+            self.terminals |= ending.more | ending.accepts
+        for one in ended:
+            self.terminals |= one.accepts
         # Two or three offsets a token, and as much again for looking up texts.
         tokens = sum(len(ending.tokens) for ending in endings) + sum(len(one.begun) for one in ended)
         self.nbytes = 24 * tokens

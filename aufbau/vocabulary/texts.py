@@ -75,7 +75,7 @@ class TextIndex:
         return self._checked(order[low:high], text)
 
     def _checked(self, places: npt.NDArray[np.int32], text: bytes) -> npt.NDArray[np.int32]:
-        return places[[self.text(place) == text for place in places]] if len(places) else places
+        return places[[self.text(place) == text for place in places.tolist()]] if len(places) else places
 
     def beginnings(self, texts: Iterable[bytes]) -> list[Beginnings]:
         """For each text, which parts are a beginning of it, and which the whole of it. Remembered by text."""
@@ -126,4 +126,4 @@ class TextIndex:
         if not len(order):
             return []
         firsts = order[np.concatenate([[True], self._hashes[1:] != self._hashes[:-1]])]
-        return [self.text(place) for place in firsts]
+        return [self.text(place) for place in firsts.tolist()]

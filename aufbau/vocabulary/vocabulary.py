@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from base64 import b64decode
+from binascii import a2b_base64
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, final
+from typing import Any, Final, final
+
+import numpy as np
 
 from aufbau.errors import AufbauError
+from aufbau.store import default_store
 from aufbau.vocabulary.spelled import Bytes
 from aufbau.vocabulary.trie import Trie
 
@@ -32,6 +35,7 @@ _END_TOKENS = frozenset(
 )
 _BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 _METASPACE = "\u2581"
+_LONG: Final = 100_000  # bytes from which on a file is kept: they take about 5 ms to read
 
 
 class VocabularyError(AufbauError):
@@ -47,18 +51,21 @@ class Vocabulary:
     admits them.
     """
 
-    def __init__(self, spellings: Sequence[bytes], *, special: Collection[int] = (), stop: Iterable[int] = ()) -> None:
+    def __init__(
+        self, spellings: Sequence[bytes] | Bytes, *, special: Collection[int] = (), stop: Iterable[int] = ()
+    ) -> None:
+        source = spellings if isinstance(spellings, Bytes) else Bytes(spellings)
         self.stop: tuple[int, ...] = tuple(dict.fromkeys(stop))
         # A token that writes nothing can never make progress, so it is kept apart like a special one.
-        silent = {token for token, text in enumerate(spellings) if not text}
-        self.special: frozenset[int] = frozenset(special) | frozenset(self.stop) | silent
-        outside = sorted(token for token in self.special if not 0 <= token < len(spellings))
+        silent = np.flatnonzero(source.starts == source.ends).tolist()
+        self.special: frozenset[int] = frozenset(special) | frozenset(self.stop) | frozenset(silent)
+        outside = sorted(token for token in self.special if not 0 <= token < len(source))
         if outside:
             raise VocabularyError(
                 f"token ids {outside[:5]} are declared special or stop, but the vocabulary has the ids 0 to"
-                f" {len(spellings) - 1}; give a spelling (b'' will do) for each id"
+                f" {len(source) - 1}; give a spelling (b'' will do) for each id"
             )
-        self._spellings = tuple(b"" if token in self.special else bytes(text) for token, text in enumerate(spellings))
+        self.bytes: Final = source.changed(len(source), self.special)  # the spellings as arrays
 
     @classmethod
     def from_tokenizer(cls, tokenizer: Any, *, stop: Iterable[int] = ()) -> Vocabulary:
@@ -73,9 +80,8 @@ class Vocabulary:
                 f"{type(tokenizer).__name__} is not a fast tokenizer, so its byte spellings cannot be read;"
                 " load it with AutoTokenizer.from_pretrained(…, use_fast=True)"
             )
-        description: dict[str, Any] = json.loads(backend.to_str())
         added: dict[int, Any] = dict(tokenizer.added_tokens_decoder)
-        spellings = _spellings(description, added)
+        spellings = _spellings(backend, added)
         special = {token for token, entry in added.items() if entry.special}
         special.update(token for token in tokenizer.all_special_ids if token is not None)
         ends = [] if tokenizer.eos_token_id is None else [int(tokenizer.eos_token_id)]
@@ -84,81 +90,96 @@ class Vocabulary:
 
     @classmethod
     def from_tiktoken(
-        cls, path: str | Path, *, special: Mapping[str, int] | None = None, stop: Iterable[int] = ()
+        cls,
+        path: str | Path,
+        *,
+        special: Mapping[str, int] | None = None,
+        stop: Iterable[int] = (),
+        cache: bool = True,
     ) -> Vocabulary:
         """Read a tiktoken file: one token a line, its bytes in base64 and its id.
 
         Such a file does not list special tokens, so their names and ids are given here; those that published models
-        end a turn with are stop tokens. Ids between that name no token are special.
+        end a turn with are stop tokens. Ids between that name no token are special. What a long file holds is kept on
+        disk for later processes (`aufbau.store`), unless `cache` is False.
         """
-        by_id: dict[int, bytes] = {}
-        for number, line in enumerate(Path(path).read_bytes().splitlines(), start=1):
-            if not line.strip():
-                continue
-            try:
-                text, token = line.split()
-                by_id[int(token)] = b64decode(text, validate=True)
-            except ValueError as error:
-                raise VocabularyError(
-                    f"{path}, line {number}: {line[:40]!r} is no tiktoken entry ({error}); each line has the base64"
-                    " of the token's bytes, a space, and its id"
-                ) from error
+        data = Path(path).read_bytes()
+        store = default_store() if cache and len(data) >= _LONG else None
+        shelf = None if store is None else store.shelf("tiktoken", data)
+        kept = None if shelf is None else shelf.read()
+        source = _tiktoken(data, path) if kept is None else Bytes.unpack(kept)
+        if shelf is not None and kept is None:
+            shelf.write(source.pack())
         named = special or {}
-        clash = sorted(token for token in named.values() if token in by_id)
+        clash = sorted(token for token in named.values() if 0 <= token < len(source) and source[token])
         if clash:
             raise VocabularyError(f"the special token ids {clash[:5]} are ordinary tokens of {path}")
-        size = 1 + max([*by_id, *named.values()], default=-1)
+        size = 1 + max(named.values(), default=-1)
         ends = [token for name, token in named.items() if name in _END_TOKENS]
-        return cls([by_id.get(token, b"") for token in range(size)], special=named.values(), stop=[*ends, *stop])
+        return cls(source.changed(size, ()), special=named.values(), stop=[*ends, *stop])
 
     def __len__(self) -> int:
-        return len(self._spellings)
+        return len(self.bytes)
 
     def __iter__(self) -> Iterator[bytes]:
-        return iter(self._spellings)
+        return iter(self.bytes)
 
     def __repr__(self) -> str:
         return f"Vocabulary({len(self)} tokens, {len(self.special)} special, stop={self.stop})"
 
     def spelling(self, token: int) -> bytes:
         """The bytes that `token` writes; empty for a special token."""
-        return self._spellings[token]
+        return self.bytes[token]
 
     @cached_property
     def longest(self) -> int:
         """The length of the longest spelling, in bytes."""
-        return max(map(len, self._spellings), default=0)
+        return int((self.bytes.ends - self.bytes.starts).max(initial=0))
 
     def begins(self, text: bytes) -> bool:
         """Whether some token's spelling begins with this text and is longer."""
         return self.trie.extends(text)
 
     @cached_property
-    def bytes(self) -> Bytes:
-        """The spellings as arrays, built at first use."""
-        return Bytes(self._spellings)
-
-    @cached_property
     def trie(self) -> Trie:
         """The byte trie over the spellings, built at first use."""
-        return Trie(self._spellings)
+        return Trie(list(self.bytes))
 
 
-def _spellings(description: Mapping[str, Any], added: Mapping[int, Any]) -> list[bytes]:
+def _tiktoken(data: bytes, path: str | Path) -> Bytes:
+    """The spellings in a tiktoken file; ids that name no token get the empty one."""
+    by_id: dict[int, bytes] = {}
+    for number, line in enumerate(data.splitlines(), start=1):
+        parts = line.split()
+        if not parts:
+            continue
+        try:
+            text, token = parts
+            by_id[int(token)] = a2b_base64(text, strict_mode=True)
+        except ValueError as error:
+            raise VocabularyError(
+                f"{path}, line {number}: {line[:40]!r} is no tiktoken entry ({error}); each line has the base64"
+                " of the token's bytes, a space, and its id"
+            ) from error
+    return Bytes(by_id.get(token, b"") for token in range(1 + max(by_id, default=-1)))
+
+
+def _spellings(backend: Any, added: Mapping[int, Any]) -> list[bytes]:
     """The spelling of every id from 0 on; ids that name no token get the empty one."""
-    read = _reader(description)
-    by_id = {token: read(text) for text, token in _model_tokens(description["model"])}
+    read = _reader(None if backend.decoder is None else json.loads(backend.decoder.__getstate__()))
+    by_id = {token: read(text) for text, token in _model_tokens(backend)}
     # An added token is matched in the text before the model sees it, so it writes its own content.
     by_id.update((token, read.added(entry.content)) for token, entry in added.items())
     return [by_id.get(token, b"") for token in range(max(by_id, default=-1) + 1)]
 
 
-def _model_tokens(model: Mapping[str, Any]) -> Iterable[tuple[str, int]]:
-    """Pairs of token text and id; Unigram models list theirs by position, the others by name."""
-    vocab = model["vocab"]
-    if isinstance(vocab, Mapping):
-        return ((text, int(token)) for text, token in vocab.items())
-    return ((text, token) for token, (text, _score) in enumerate(vocab))
+def _model_tokens(backend: Any) -> Iterable[tuple[str, int]]:
+    """Pairs of token text and id; only Unigram models may list a text twice, and do so by position."""
+    if type(backend.model).__name__ != "Unigram":
+        vocab: dict[str, int] = backend.get_vocab(with_added_tokens=False)
+        return vocab.items()
+    listed = json.loads(backend.to_str())["model"]["vocab"]
+    return ((text, token) for token, (text, _score) in enumerate(listed))
 
 
 class _ByteLevelReader:
@@ -172,7 +193,7 @@ class _ByteLevelReader:
 
     def __call__(self, text: str) -> bytes:
         try:
-            return bytes(self._bytes[character] for character in text)
+            return bytes(map(self._bytes.__getitem__, text))
         except KeyError:
             # The decoder of `tokenizers` takes such a token literally as well.
             return text.encode()
@@ -189,9 +210,10 @@ class _MetaspaceReader:
         self._byte_fallback = byte_fallback
 
     def __call__(self, text: str) -> bytes:
-        byte = _BYTE_TOKEN.fullmatch(text) if self._byte_fallback else None
-        if byte is not None:
-            return bytes((int(byte[1], 16),))
+        if self._byte_fallback and text.startswith("<0x"):
+            byte = _BYTE_TOKEN.fullmatch(text)
+            if byte is not None:
+                return bytes((int(byte[1], 16),))
         return self.added(text)
 
     def added(self, text: str) -> bytes:
@@ -199,9 +221,9 @@ class _MetaspaceReader:
         return text.replace(_METASPACE, " ").encode()
 
 
-def _reader(description: Mapping[str, Any]) -> _ByteLevelReader | _MetaspaceReader:
+def _reader(decoder: Any) -> _ByteLevelReader | _MetaspaceReader:
     """Choose the reading by the decoder, the part of a tokenizer that turns tokens back into text."""
-    decoders = list(_parts(description.get("decoder"), "decoders"))
+    decoders = list(_parts(decoder, "decoders"))
     kinds = [str(part["type"]) for part in decoders]
     if "ByteLevel" in kinds:
         return _ByteLevelReader()

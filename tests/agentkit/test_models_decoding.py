@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentkit.models import Decoder, FinishReason, LogitsError, PrefixLike, Sampling, StopPolicy
-from agentkit.models.decoding import ranked
 from aufbau.vocabulary import Vocabulary, admissible
 from tests.agentkit.models_toys import Brackets, Digits, Nothing
 
@@ -43,21 +42,6 @@ def scores(*favourites: int, size: int = len(SPELLINGS)) -> np.ndarray:
     for place, token in enumerate(favourites):
         values[token] = 5.0 - place
     return values
-
-
-@given(
-    values=st.lists(st.sampled_from([-np.inf, -1.0, 0.0, 0.5, 2.0]), max_size=700),
-    taken=st.integers(0, 700),
-)
-def test_candidates_come_in_the_order_of_a_full_sort(values: list[float], taken: int) -> None:
-    array = np.array(values)
-    expected = sorted((i for i in range(len(values)) if values[i] > -np.inf), key=lambda i: (-values[i], i))
-    assert [token for token, _ in zip(ranked(array), range(taken), strict=False)] == expected[:taken]
-
-
-def test_candidates_of_many_different_scores() -> None:
-    values = np.random.default_rng(3).normal(size=20_000)
-    assert list(ranked(values)) == list(np.argsort(-values, kind="stable"))
 
 
 @pytest.mark.parametrize(
