@@ -61,7 +61,7 @@ class Oracle:
     def _shared(self, machine: Machine) -> tuple[Arena, Explorer]:
         """What a start shares with earlier ones, tables and what masks explored; once the tables are large, afresh."""
         found = self._arenas.get(machine)
-        if found is None or found[0].entries > self.limits.arena_entries:
+        if found is None or not found[0].make_room():
             arena = Arena(machine, self.limits)
             explorer = Explorer(Parser(arena), limit=self.limits.explored_items)
             found = self._arenas[machine] = (arena, explorer)

@@ -58,6 +58,15 @@ class Arena:
         demands = len(self.plans) + len(self.live_plans) + len(self.grown) + len(self._filters)
         return len(self.terms) + len(self.effects) + slots + demands
 
+    def make_room(self) -> bool:
+        """Forget what can be worked out again, when there is much of it; whether there is room then."""
+        if self.entries <= self.limits.arena_entries:
+            return True
+        # New tables, since another thread may be reading the old ones.
+        self.plans, self.live_plans, self.grown = {}, {}, {}
+        self._initial, self._refined = {}, {}
+        return 2 * self.entries <= self.limits.arena_entries
+
     def tables(self) -> tuple[dict[Any, Any], ...]:
         """All tables but that of terms."""
         return (

@@ -71,14 +71,15 @@ def live_predictions(arena: Arena, record: Record) -> Plan:
     Most calls below a demand lead nowhere (a bool is demanded of a sum, of its products, …), and a set has ten times
     fewer calls without them.
     """
-    found = arena.live_plans.get(_key(record))
+    known = arena.live_plans
+    found = known.get(_key(record))
     if found is None:
         calls = [record]  # each after one that predicts it as its first child
         plans = {_key(record): predictions(arena, record)}
         for call in calls:
             for prediction in plans[_key(call)]:
                 child = _first_call(prediction)
-                if child is not None and _key(child) not in plans and _key(child) not in arena.live_plans:
+                if child is not None and _key(child) not in plans and _key(child) not in known:
                     plans[_key(child)] = predictions(arena, child)
                     calls.append(child)
         # The greatest fixed point: what is left leads to a terminal, or round in a left recursion.
@@ -87,10 +88,10 @@ def live_predictions(arena: Arena, record: Record) -> Plan:
             changed = False
             for call in reversed(calls):
                 plan = plans[_key(call)]
-                left = tuple([p for p in plan if _leads(arena, p, plans)])
+                left = tuple([p for p in plan if _leads(p, plans, known)])
                 if len(left) < len(plan):
                     plans[_key(call)], changed = left, True
-        arena.live_plans.update(plans)
+        known.update(plans)
         found = plans[_key(record)]
     return found
 
@@ -118,12 +119,12 @@ def begins(arena: Arena, record: Record) -> bool:
     return False
 
 
-def _leads(arena: Arena, prediction: Prediction, plans: dict[PlanKey, Plan]) -> bool:
+def _leads(prediction: Prediction, plans: dict[PlanKey, Plan], known: dict[PlanKey, Plan]) -> bool:
     child = _first_call(prediction)
     if child is None:
         return True
     key = _key(child)
-    return bool(plans[key] if key in plans else arena.live_plans[key])
+    return bool(plans[key] if key in plans else known[key])
 
 
 def _passed(arena: Arena, record: Record, slots: Slots, position: Position) -> Filter | None:
@@ -225,9 +226,10 @@ def _meets(arena: Arena, sieve: Filter, term: Term) -> bool:
 def _grow(arena: Arena, production: Production, at: int, term: Term) -> Term | None:
     """The type of a node whose left corner has the given type. Filters ask it 30 times for each distinct answer."""
     key = (production, at, term)
-    if key not in arena.grown:
-        arena.grown[key] = _grown(arena, production, at, term)
-    return arena.grown[key]
+    known = arena.grown
+    if key not in known:
+        known[key] = _grown(arena, production, at, term)
+    return known[key]
 
 
 def _grown(arena: Arena, production: Production, at: int, term: Term) -> Term | None:

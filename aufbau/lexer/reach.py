@@ -18,6 +18,11 @@ class Reach(NamedTuple):
     infinite: list[int]
 
 
+# The states on the way to a terminal: the moves of each as (byte, next state), readable bytes first, and the states
+# that lead to each.
+Region = tuple[dict[int, list[tuple[int, int]]], dict[int, list[int]]]
+
+
 def analyse(automaton: ByteAutomaton) -> Reach:
     """Masks by one pass over the components of the graph, each after the components that it leads to."""
     successors = [sorted({target for _, _, target in runs}) for runs in automaton.runs]
@@ -98,19 +103,13 @@ def _preference(byte: int) -> int:
 _READABLE = sorted(range(256), key=_preference)
 
 
-def residuals(
-    runs: Sequence[Runs], accepts: Sequence[int], live: Sequence[int], state: int, bit: int, limit: int
-) -> Iterator[bytes]:
-    """Strings that lead from `state` to acceptance of `bit`, shortest first, without walking into dead ends.
+def residuals(region: Region, accepts: Sequence[int], state: int, bit: int, limit: int) -> Iterator[bytes]:
+    """Strings that lead in the region from `state` to acceptance of `bit`, shortest first, without dead ends.
 
     `exact[k]` holds the states from which some string of exactly k bytes is accepted. It grows with the
     length, so the work between two results is at most the length times the states around, never exponential.
     """
-    moves = _region(runs, live, state, bit)
-    sources: dict[int, list[int]] = {here: [] for here in moves}
-    for here, options in moves.items():
-        for target in dict.fromkeys(target for _, target in options):
-            sources[target].append(here)
+    moves, sources = region
     exact = [{here for here in moves if accepts[here] & bit}]
     frontier = {state}
     left = limit
@@ -126,8 +125,8 @@ def residuals(
         exact.append({source for target in exact[-1] for source in sources[target]})
 
 
-def _region(runs: Sequence[Runs], live: Sequence[int], state: int, bit: int) -> dict[int, list[tuple[int, int]]]:
-    """The states on the way to `bit`, each with its moves as (byte, next state), readable bytes first."""
+def region_of(runs: Sequence[Runs], live: Sequence[int], state: int, bit: int) -> Region:
+    """The states on the way from `state` to `bit`."""
     moves: dict[int, list[tuple[int, int]]] = {}
     waiting = [state]
     while waiting:
@@ -139,7 +138,11 @@ def _region(runs: Sequence[Runs], live: Sequence[int], state: int, bit: int) -> 
         }
         moves[here] = [(byte, by_byte[byte]) for byte in _READABLE if byte in by_byte]
         waiting.extend(set(by_byte.values()))
-    return moves
+    sources: dict[int, list[int]] = {here: [] for here in moves}
+    for here, options in moves.items():
+        for target in dict.fromkeys(target for _, target in options):
+            sources[target].append(here)
+    return moves, sources
 
 
 def _of_length(moves: dict[int, list[tuple[int, int]]], exact: Sequence[set[int]], state: int) -> Iterator[bytes]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from typing import final
 
@@ -50,10 +50,14 @@ class Lexer:
     def __init__(self, surface: Surface) -> None:
         self.terminals = surface.terminals
         self._extends: dict[tuple[bytes, Terminal], bool] = {}
+        self._first, self._following = surface.neighbours
         self._ignored = {(SymbolKind.REGEX, ignore.pattern): ignore.once for ignore in surface.model.ignores}
 
     def lexings(self, data: bytes) -> list[Lexing]:
-        """Every reading of a prefix; none when it is no beginning of a row of lexemes."""
+        """Every reading of a prefix in which the grammar has what stands side by side.
+
+        Without that condition there are 2^n where n gaps may be lexemes themselves, such as blanks of a directive.
+        """
         try:
             text, broken = split(data)
         except UnicodeDecodeError:
@@ -75,7 +79,7 @@ class Lexer:
         if allowed:
             once = any(self._ignored[terminal] for terminal in classes & self._ignored.keys())
             yield from self._from(text, broken, end, Lexing(so_far.slots, gap=so_far.gap or once))
-        if classes - self._ignored.keys():
+        if self._fits(so_far, classes - self._ignored.keys()):
             yield from self._from(text, broken, end, Lexing((*so_far.slots, Known(lexeme, classes))))
 
     def _unfinished(self, piece: bytes, so_far: Lexing) -> Iterator[Lexing]:
@@ -83,6 +87,13 @@ class Lexer:
             yield Lexing(so_far.slots, inside_ignorable=True, gap=so_far.gap)
         if any(self.extends(piece, terminal) for terminal in self.terminals.languages.keys() - self._ignored.keys()):
             yield Lexing((*so_far.slots, Begun(piece)))
+
+    def _fits(self, so_far: Lexing, classes: Set[Terminal]) -> bool:
+        """Whether a lexeme of some of these terminals can come next."""
+        last = so_far.slots[-1] if so_far.slots else None
+        if not isinstance(last, Known):
+            return bool(classes & self._first)
+        return any(classes & self._following.get(terminal, frozenset()) for terminal in last.classes)
 
     def _allowed(self, gap: bool) -> set[Terminal]:
         return {terminal for terminal, once in self._ignored.items() if not (once and gap)}

@@ -106,6 +106,43 @@ class Surface:
                     found.append(symbol.value)
         return found
 
+    @cached_property
+    def neighbours(self) -> tuple[frozenset[Terminal], dict[Terminal, frozenset[Terminal]]]:
+        """The terminals that a text can begin with, and for each terminal those that can come next."""
+        names = self.reached([self.start])
+        empty: set[str] = set()
+        first: dict[str, set[Terminal]] = {name: set() for name in names}
+        last: dict[str, set[Terminal]] = {name: set() for name in names}
+
+        def edge(symbols: Iterable[Symbol], edges: dict[str, set[Terminal]]) -> set[Terminal]:
+            found: set[Terminal] = set()
+            for symbol in symbols:
+                if symbol.kind is not SymbolKind.NONTERMINAL:
+                    return found | {(symbol.kind, symbol.value)}
+                found |= edges[symbol.value]
+                if symbol.value not in empty:
+                    return found
+            return found
+
+        def size() -> int:
+            return len(empty) + sum(len(edges) for edges in (*first.values(), *last.values()))
+
+        rows = [(name, alternative.symbols) for name in names for alternative in self.definitions[name].alternatives]
+        before = -1
+        while before < size():
+            before = size()
+            for name, symbols in rows:
+                if all(symbol.kind is SymbolKind.NONTERMINAL and symbol.value in empty for symbol in symbols):
+                    empty.add(name)
+                first[name] |= edge(symbols, first)
+                last[name] |= edge(reversed(symbols), last)
+        following: dict[Terminal, set[Terminal]] = {}
+        for _, symbols in rows:
+            for i in range(1, len(symbols)):
+                for terminal in edge(reversed(symbols[:i]), last):
+                    following.setdefault(terminal, set()).update(edge(symbols[i:], first))
+        return frozenset(first[self.start]), {terminal: frozenset(found) for terminal, found in following.items()}
+
     def lexemes(self, symbol: Symbol) -> frozenset[Terminal] | None:
         """The terminals that a symbol is one lexeme of; None for a nonterminal that has structure."""
         if symbol.kind is not SymbolKind.NONTERMINAL:

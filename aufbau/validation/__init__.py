@@ -3,6 +3,7 @@
 from aufbau.validation.compilers import CommandCompiler, Compiler, Diagnosis, Outcome, find_compiler
 from aufbau.validation.corpora import Language, Program, ProgramSet, read_corpus
 from aufbau.validation.errors import CompilerMissing, CorpusError, ResumeError, ValidationError
+from aufbau.validation.everywhere import Ending, Fate, Stray, Walk, Walker
 from aufbau.validation.generate import Generator
 from aufbau.validation.handmade import corners
 from aufbau.validation.mutate import Mutant, Mutation, Mutator
@@ -13,6 +14,8 @@ from aufbau.validation.recursion import Probe, probes
 from aufbau.validation.report import Report
 from aufbau.validation.run import Plan, execute
 from aufbau.validation.statistics import Share, Spread
+from aufbau.validation.sweep import Sweep
+from aufbau.validation.tally import Tally
 from aufbau.validation.witnesses import Completion, completions
 from aufbau.validation.workbench import Settings, Task, Workbench
 
@@ -23,6 +26,8 @@ __all__ = [
     "Completion",
     "CorpusError",
     "Diagnosis",
+    "Ending",
+    "Fate",
     "Finding",
     "Generator",
     "Journal",
@@ -43,8 +48,13 @@ __all__ = [
     "Settings",
     "Share",
     "Spread",
+    "Stray",
+    "Sweep",
+    "Tally",
     "Task",
     "ValidationError",
+    "Walk",
+    "Walker",
     "Workbench",
     "completions",
     "corners",

@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,12 +16,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from aufbau.validation.compilers import find_compiler
 from aufbau.validation.corpora import FROM_CORPUS, Language, ProgramSet
-from aufbau.validation.errors import ValidationError
+from aufbau.validation.options import count, duration, positive, sets_named
 from aufbau.validation.page import markdown
 from aufbau.validation.records import Journal, Record
 from aufbau.validation.report import Report
 from aufbau.validation.run import Plan, execute
-from aufbau.validation.workbench import Settings, Task
+from aufbau.validation.sweep import add_witnesses_parser
+from aufbau.validation.workbench import Settings, Task, carry_out
 
 if TYPE_CHECKING:
     _Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -30,7 +32,8 @@ EXIT_INTERRUPTED = 130
 
 
 def add_parser(commands: _Commands) -> None:
-    """Add `validate` to the sub-commands of `aufbau`."""
+    """Add `validate` and `witnesses` to the sub-commands of `aufbau`."""
+    add_witnesses_parser(commands)
     parser = commands.add_parser("validate", help="compare a grammar with its language's compiler, program by program")
     parser.add_argument("language", choices=[language.value for language in Language])
     parser.add_argument("--corpus", type=Path, metavar="FOLDER", help="outside programs, as LANGUAGE/SET.jsonl.gz")
@@ -39,55 +42,32 @@ def add_parser(commands: _Commands) -> None:
         metavar="SET,…",
         help=f"of {', '.join(origin.value for origin in ProgramSet)}; by default all that can be had, but `mutated`",
     )
-    parser.add_argument("--generated", type=_count, default=200, metavar="N", help="programs to generate (200)")
-    parser.add_argument("--mutants", type=_count, default=2, metavar="N", help="mutants of each of these (2)")
+    parser.add_argument("--generated", type=count, default=200, metavar="N", help="programs to generate (200)")
+    parser.add_argument("--mutants", type=count, default=2, metavar="N", help="mutants of each of these (2)")
     parser.add_argument(
-        "--length", type=_positive, default=40, metavar="N", help="their greatest length in lexemes (40)"
+        "--length", type=positive, default=40, metavar="N", help="their greatest length in lexemes (40)"
     )
     parser.add_argument(
         "--witnesses",
-        type=_count,
+        type=count,
         default=0,
         metavar="K",
         help="complete each accepted program from K places (none), from every byte if it has no more",
     )
     parser.add_argument(
-        "--witnessed", type=_positive, default=1, metavar="N", help="only every N-th program of each set (1)"
+        "--witnessed", type=positive, default=1, metavar="N", help="only every N-th program of each set (1)"
     )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of all that is drawn (0)")
-    parser.add_argument("--sample", type=_positive, default=1, metavar="K", help="only every K-th corpus program")
-    parser.add_argument(
-        "--jobs", type=_positive, default=os.cpu_count() or 1, metavar="N", help="processes (all cores)"
-    )
+    parser.add_argument("--sample", type=positive, default=1, metavar="K", help="only every K-th corpus program")
+    parser.add_argument("--jobs", type=positive, default=os.cpu_count() or 1, metavar="N", help="processes (all cores)")
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="for records and report (validation-LANGUAGE)")
     parser.add_argument("--resume", action="store_true", help="go on with the run whose records the folder holds")
     parser.add_argument(
         "--recorded", action="store_true", help="take a corpus's word on where its rejected programs fail"
     )
-    parser.add_argument("--seconds", type=_seconds, default=120.0, metavar="S", help="time limit of one program (120)")
+    parser.add_argument("--seconds", type=duration, default=120.0, metavar="S", help="time limit of one program (120)")
     parser.add_argument("--grammar", metavar="FILE", help="a grammar in place of the shipped one")
     parser.set_defaults(command=validate)
-
-
-def _count(text: str) -> int:
-    number = int(text)
-    if number < 0:
-        raise argparse.ArgumentTypeError(f"{text} is below 0")
-    return number
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is below 1")
-    return number
-
-
-def _seconds(text: str) -> float:
-    number = float(text)
-    if not 0 < number < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is no time limit; give seconds above 0")
-    return number
 
 
 def validate(options: argparse.Namespace, console: Console) -> int:
@@ -97,7 +77,7 @@ def validate(options: argparse.Namespace, console: Console) -> int:
     tasks = plan.tasks()
     if plan.settings.recheck or plan.settings.witnesses or any(origin not in FROM_CORPUS for origin in plan.sets):
         find_compiler(plan.settings.language)  # before hours of work, not in the middle of them
-    journal = Journal(folder, plan.manifest(), resume=options.resume)
+    journal = Journal(folder, plan.manifest(), Record.from_line, resume=options.resume)
     try:
         whole = _run(plan, tasks, journal, options.jobs, console)
     finally:
@@ -122,7 +102,7 @@ def _plan(options: argparse.Namespace) -> Plan:
         sets += (ProgramSet.CORNERS,)
         sets += (ProgramSet.RECURSION,) if language is Language.ML else ()
     else:
-        sets = tuple(_set(name.strip()) for name in options.sets.split(","))
+        sets = sets_named(options.sets)
     return Plan(
         settings=Settings(
             language=language,
@@ -135,21 +115,14 @@ def _plan(options: argparse.Namespace) -> Plan:
             witnessed=options.witnessed,
             recheck=not options.recorded,
         ),
-        sets=tuple(dict.fromkeys(sets)),
+        sets=sets,
         corpus=options.corpus,
         generated=options.generated,
         every=options.sample,
     )
 
 
-def _set(name: str) -> ProgramSet:
-    known = [origin.value for origin in ProgramSet]
-    if name not in known:
-        raise ValidationError(f"--sets: there is no set {name!r}; give some of {', '.join(known)}, with commas between")
-    return ProgramSet(name)
-
-
-def _run(plan: Plan, tasks: Sequence[Task], journal: Journal, jobs: int, console: Console) -> bool:
+def _run(plan: Plan, tasks: Sequence[Task], journal: Journal[Record], jobs: int, console: Console) -> bool:
     faults = sum(record.faults for record in journal.records)
     progress = Progress(
         TextColumn("{task.description}"),
@@ -168,10 +141,10 @@ def _run(plan: Plan, tasks: Sequence[Task], journal: Journal, jobs: int, console
             faults += sum(record.faults for record in records)
             progress.update(bar, advance=1, faults=faults, description=f"{plan.settings.language} {task.origin}")
 
-        return execute(plan, tasks, journal, jobs=jobs, watch=watch)
+        return execute(partial(carry_out, plan.settings), tasks, journal, jobs=jobs, watch=watch)
 
 
-def _report(plan: Plan, tasks: Sequence[Task], journal: Journal) -> Report:
+def _report(plan: Plan, tasks: Sequence[Task], journal: Journal[Record]) -> Report:
     """The report on this plan; the journal may hold more from earlier runs."""
     keys = {task.key for task in tasks}
     records = [record for record in journal.records if f"{record.origin}/{record.index}" in keys]

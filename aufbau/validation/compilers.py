@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -55,10 +56,14 @@ class Compiler(Protocol):
         """The word on one program."""
         ...
 
+    def compile_all(self, texts: Sequence[bytes]) -> list[Diagnosis]:
+        """The word on each of some programs, the same as alone."""
+        ...
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CommandCompiler:
-    """A compiler that is run once for each program, in a folder of its own."""
+    """A compiler that is run in a folder of its own, once for a program or for many."""
 
     command: tuple[str, ...]  # without the file
     suffix: str
@@ -68,14 +73,34 @@ class CommandCompiler:
 
     def compile(self, text: bytes) -> Diagnosis:
         """Write the program to a temporary folder and run the compiler there."""
+        return self._run([text])
+
+    def compile_all(self, texts: Sequence[bytes]) -> list[Diagnosis]:
+        """One run for all of them where it accepts them; where it does not, half of them at a time.
+
+        A run that accepts says so of every program: `cc` starts anew for each file, and `ocamlc` ends at the first file
+        that it refuses. No program can see another, since none names a module `Program0`.
+        """
+        if len(texts) < 2:
+            return [self.compile(text) for text in texts]
+        word = self._run(texts)
+        if word.outcome is Outcome.ACCEPTED:
+            return [word] * len(texts)
+        middle = len(texts) // 2
+        return [*self.compile_all(texts[:middle]), *self.compile_all(texts[middle:])]
+
+    def _run(self, texts: Sequence[bytes]) -> Diagnosis:
+        """One run; what it says where it refuses is about the first of the texts, so only of use when that is alone."""
         with tempfile.TemporaryDirectory(prefix="aufbau-") as folder:
-            Path(folder, f"program{self.suffix}").write_bytes(text)
+            names = [f"program{number}{self.suffix}" for number in range(len(texts))]
+            for name, text in zip(names, texts, strict=True):
+                Path(folder, name).write_bytes(text)
             try:
                 run = subprocess.run(
-                    [*self.command, f"program{self.suffix}"],
+                    [*self.command, *names],
                     cwd=folder,
                     capture_output=True,
-                    timeout=self.seconds,
+                    timeout=self.seconds * len(texts),
                     check=False,
                     stdin=subprocess.DEVNULL,
                     env={**os.environ, "LC_ALL": "C"},  # messages in English, plain quotes
@@ -85,7 +110,7 @@ class CommandCompiler:
                 return Diagnosis(outcome=Outcome.UNKNOWN, message=message)
         if run.returncode == 0:
             return Diagnosis(outcome=Outcome.ACCEPTED)
-        return self._diagnosis(text, run.stderr.decode(errors="replace"))
+        return self._diagnosis(texts[0], run.stderr.decode(errors="replace"))
 
     def _diagnosis(self, text: bytes, output: str) -> Diagnosis:
         found = self.place.search(output)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from aufbau.validation.records import Finding, Record
 from aufbau.validation.report import Report, Summary, Witnesses
 
-_LISTED = 40  # exceptions of a kind that are shown; the JSON has all
+LISTED = 40  # exceptions of a kind that are shown; the JSON has all
 
 
 def markdown(report: Report) -> str:
@@ -27,7 +27,7 @@ def markdown(report: Report) -> str:
             "Programs that the compiler reads further than the twin, by word.",
         ]
         lines += ["", "| word | programs |", "|---|---|"]
-        lines += [f"| {_cell(word)} | {count} |" for word, count in report.unread[:_LISTED]] + [""]
+        lines += [f"| {cell(word)} | {count} |" for word, count in report.unread[:LISTED]] + [""]
     if report.features:
         lines += [
             "## Features beyond the basic fragment",
@@ -86,34 +86,34 @@ def _open(found: Sequence[Record]) -> list[str]:
     lines += [f"{len(found) - len(rest)} more have one: the program goes on to one that is accepted.", ""]
     if rest:
         lines += ["| program | diagnostic | message | completion | word on it |", "|---|---|---|---|---|"]
-    for record in rest[:_LISTED]:
+    for record in rest[:LISTED]:
         ending = record.ending
         found_text = "" if ending is None else f"{ending.outcome} {ending.text}"
         cells = [record.title, _shown(record.diagnostic), record.message.split("\n")[0], found_text]
         cells.append("" if ending is None else ending.message)
-        lines.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
+        lines.append("| " + " | ".join(cell(text) for text in cells) + " |")
     return [*lines, ""]
 
 
 def _strays(found: Sequence[Record]) -> list[str]:
     lines = ["## Completions of accepted programs' prefixes that are refused or denied", ""]
     lines += ["| program | at | outcome | completion | satisfied | message |", "|---|---|---|---|---|---|"]
-    for record in found[:_LISTED]:
+    for record in found[:LISTED]:
         for stray in record.strays:
             cells = [record.title, str(stray.at), stray.outcome, stray.text, str(stray.satisfied), stray.message]
-            lines.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
+            lines.append("| " + " | ".join(cell(text) for text in cells) + " |")
     return [*lines, ""]
 
 
 def _listing(finding: Finding, found: Sequence[Record]) -> list[str]:
     lines = [f"## Exceptions: {finding.value} ({len(found)})", ""]
-    if len(found) > _LISTED:
-        lines += [f"The first {_LISTED}; the JSON has all.", ""]
+    if len(found) > LISTED:
+        lines += [f"The first {LISTED}; the JSON has all.", ""]
     lines += ["| program | lost at | context | diagnostic | message |", "|---|---|---|---|---|"]
-    for record in found[:_LISTED]:
+    for record in found[:LISTED]:
         cells = [record.title, _shown(record.lost_at), record.context, _shown(record.diagnostic)]
         cells.append(record.failure or record.message.split("\n")[0])
-        lines.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
+        lines.append("| " + " | ".join(cell(text) for text in cells) + " |")
     return [*lines, ""]
 
 
@@ -121,7 +121,7 @@ def _shown(number: int | None) -> str:
     return "" if number is None else str(number)
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
     """Text for a table: one line, no cell borders, at most 100 characters."""
     for plain, shown in (("\n", "⏎"), ("\r", "␍"), ("\t", "␉"), ("|", "\\|"), ("`", "'")):
         text = text.replace(plain, shown)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, fields
 from enum import Enum
 from pathlib import Path
-from typing import Final, TextIO, final
+from typing import Final, Generic, Protocol, TextIO, TypeVar, final
 
 from aufbau.validation.corpora import ProgramSet
 from aufbau.validation.errors import ResumeError
@@ -122,17 +122,28 @@ class Manifest:
     options: dict[str, int | str] = field(default_factory=dict)
 
 
+class Entry(Protocol):
+    """What a journal can hold: it is one line of JSON, an object without the key `done`."""
+
+    def to_line(self) -> str:
+        """The line, its end included."""
+        ...
+
+
+E = TypeVar("E", bound=Entry)
+
+
 @final
-class Journal:
+class Journal(Generic[E]):
     """The records of a run in a folder: appended as they come, whole tasks at a time."""
 
     MANIFEST = "run.json"
     RECORDS = "records.jsonl"
 
-    def __init__(self, folder: Path, manifest: Manifest, *, resume: bool) -> None:
-        """Open the folder, afresh or to go on. Raises `ResumeError`."""
+    def __init__(self, folder: Path, manifest: Manifest, read: Callable[[str], E], *, resume: bool) -> None:
+        """Open the folder, afresh or to go on; `read` gives a record back. Raises `ResumeError`."""
         self._path: Final = folder / self.RECORDS
-        self.records: Final[list[Record]] = []
+        self.records: Final[list[E]] = []
         self.done: Final[set[str]] = set()  # keys of finished tasks
         folder.mkdir(parents=True, exist_ok=True)
         place = folder / self.MANIFEST
@@ -145,14 +156,14 @@ class Journal:
                     f"{folder} holds the records of a run with another grammar or other options "
                     f"(compare {place}); name another --out"
                 )
-            self._load()
+            self._load(read)
         place.write_text(shown, encoding="utf-8")
         self._file: Final[TextIO] = self._path.open("a", encoding="utf-8")
 
-    def _load(self) -> None:
+    def _load(self, read: Callable[[str], E]) -> None:
         """Read what is there; a task whose end mark is missing (the run was cut off) is dropped and done again."""
         kept = size = 0
-        pending: list[Record] = []
+        pending: list[E] = []
         data = self._path.read_bytes()
         for line in data.splitlines(keepends=True):
             size += len(line)
@@ -165,13 +176,13 @@ class Journal:
                     self.done.add(found["done"])
                     pending, kept = [], size
                 else:
-                    pending.append(Record.from_line(line.decode()))
+                    pending.append(read(line.decode()))
             except (ValueError, TypeError) as error:
                 raise ResumeError(f"{self._path}: {error} in {line[:60]!r}; name another --out") from error
         with self._path.open("r+b") as file:
             file.truncate(kept)
 
-    def add(self, key: str, records: Iterable[Record]) -> None:
+    def add(self, key: str, records: Iterable[E]) -> None:
         """Write the records of a finished task."""
         found = list(records)
         self._file.write("".join(record.to_line() for record in found) + json.dumps({"done": key}) + "\n")

@@ -6,15 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
+from typing import TypeVar
 
 from aufbau.grammar.grammar import Grammar
 from aufbau.validation.corpora import FROM_CORPUS, Language, Program, ProgramSet, read_corpus
 from aufbau.validation.errors import ValidationError
 from aufbau.validation.handmade import corners
 from aufbau.validation.pool import in_processes
-from aufbau.validation.records import Journal, Manifest, Record
+from aufbau.validation.records import Entry, Journal, Manifest
 from aufbau.validation.recursion import probes
-from aufbau.validation.workbench import Settings, Task, carry_out
+from aufbau.validation.workbench import Settings, Task
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,17 +75,21 @@ class Plan:
                 yield Task(origin=origin, index=program.index, program=program)
 
 
-Watch = Callable[[Task, Sequence[Record]], None]
+E = TypeVar("E", bound=Entry)
 
 
-def execute(plan: Plan, tasks: Sequence[Task], journal: Journal, *, jobs: int, watch: Watch) -> bool:
+def execute(
+    work: Callable[[Task], list[E]],
+    tasks: Sequence[Task],
+    journal: Journal[E],
+    *,
+    jobs: int,
+    watch: Callable[[Task, Sequence[E]], None],
+) -> bool:
     """Carry out what the journal lacks; False when interrupted (the journal then holds all that was finished)."""
     pending = (task for task in tasks if task.key not in journal.done)
-    finished: Iterator[tuple[Task, list[Record]]]
-    if jobs == 1:
-        finished = ((task, carry_out(plan.settings, task)) for task in pending)
-    else:
-        finished = in_processes(plan.settings, pending, jobs)
+    finished: Iterator[tuple[Task, list[E]]]
+    finished = ((task, work(task)) for task in pending) if jobs == 1 else in_processes(work, pending, jobs)
     try:
         for task, records in finished:
             journal.add(task.key, records)

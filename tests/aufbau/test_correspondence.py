@@ -124,6 +124,13 @@ def test_the_reference_speaks_for_itself() -> None:
     assert reference.completion(b"y ", lexemes=2) is None
 
 
+def test_gaps_that_may_be_lexemes_do_not_multiply_the_readings() -> None:
+    lexer = Reference(Grammar.load("c").model).lexer
+    spaced = b"int f ( int x ) { return x + 1 ; }\n"
+    assert 1 <= len(lexer.lexings(spaced)) <= 20  # 16,384 without a look at what stands side by side
+    assert lexer.lexings(b"#include <stdio.h>\nint x;\n")
+
+
 def test_it_says_when_it_gives_up() -> None:
     reference = Reference(Grammar.load("minimal").model)
     with pytest.raises(OutOfSteps):

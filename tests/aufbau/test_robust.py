@@ -292,7 +292,11 @@ def test_starts_share_their_tables_up_to_the_limit() -> None:
     entries = first.entries
     first, second = tables(Limits(arena_entries=entries))
     assert first is second
+    plans = len(first.plans)
     first, second = tables(Limits(arena_entries=entries - 1))
+    assert first is second and len(first.plans) == plans  # forgotten, and worked out again
+    lasting = len(first.terms) + len(first.effects)
+    first, second = tables(Limits(arena_entries=lasting))
     assert first is not second
 
 

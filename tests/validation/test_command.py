@@ -26,7 +26,6 @@ from aufbau.validation import (
     Workbench,
 )
 from aufbau.validation import command as validate_command
-from aufbau.validation import run as validate_run
 from aufbau.validation.workbench import carry_out
 from tests.validation.subjects import FILES, need_compiler
 
@@ -172,11 +171,11 @@ def test_an_interrupted_run_is_gone_on_with(corpus: Path, tmp_path: Path, monkey
         done.append(task.key)
         return carry_out(settings, task)
 
-    monkeypatch.setattr(validate_run, "carry_out", interrupted)
+    monkeypatch.setattr(validate_command, "carry_out", interrupted)
     status, shown = run(Language.ML, out, "--corpus", str(corpus), *RECORDED)
     assert status == 130 and "--resume" in shown
     assert "Not complete: 2 of 7 tasks" in (out / "report.md").read_text(encoding="utf-8")
-    monkeypatch.setattr(validate_run, "carry_out", carry_out)
+    monkeypatch.setattr(validate_command, "carry_out", carry_out)
     with pytest.raises(ResumeError):
         run(Language.ML, out, "--corpus", str(corpus), *RECORDED)
     status, _ = run(Language.ML, out, "--corpus", str(corpus), *RECORDED, "--resume")

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import multiprocessing
+from functools import partial
 
 import pytest
 
 from aufbau.validation import Language, Program, ProgramSet, Settings, Task, ValidationError
 from aufbau.validation.pool import _Worker, in_processes
+from aufbau.validation.workbench import carry_out
 from tests.validation.subjects import FILES
 
-SETTINGS = Settings(language=Language.ML, grammar=str(FILES[Language.ML]))
+WORK = partial(carry_out, Settings(language=Language.ML, grammar=str(FILES[Language.ML])))
 
 
 def task(index: int) -> Task:
@@ -22,14 +24,14 @@ def task(index: int) -> Task:
 
 def test_every_task_is_done_once_and_the_workers_end() -> None:
     tasks = [task(index) for index in range(7)]
-    found = list(in_processes(SETTINGS, iter(tasks), 2))
+    found = list(in_processes(WORK, iter(tasks), 2))
     assert sorted(done.index for done, _ in found) == list(range(7))
     assert all([record.index for record in records] == [done.index] for done, records in found)
     assert not multiprocessing.active_children()
 
 
 def test_leaving_early_ends_the_workers() -> None:
-    running = in_processes(SETTINGS, (task(index) for index in range(1000)), 2)
+    running = in_processes(WORK, (task(index) for index in range(1000)), 2)
     next(running)
     running.close()  # type: ignore[attr-defined]
     assert not multiprocessing.active_children()
@@ -38,12 +40,12 @@ def test_leaving_early_ends_the_workers() -> None:
 def test_a_failure_tells_its_task() -> None:
     wrong = Settings(language=Language.ML, grammar="nonsense")
     with pytest.raises(ValidationError, match=r"valid/3 failed(.|\n)*there is no grammar 'nonsense'"):
-        list(in_processes(wrong, iter([task(3)]), 1))
+        list(in_processes(partial(carry_out, wrong), iter([task(3)]), 1))
     assert not multiprocessing.active_children()
 
 
 def test_a_death_tells_its_task() -> None:
-    worker = _Worker(SETTINGS)
+    worker = _Worker(WORK)
     try:
         worker.process.kill()
         worker.process.join()

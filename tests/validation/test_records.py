@@ -71,13 +71,13 @@ def test_completions(
 
 
 def test_records_come_back(tmp_path: Path) -> None:
-    first = Journal(tmp_path, MANIFEST, resume=False)
+    first = Journal(tmp_path, MANIFEST, Record.from_line, resume=False)
     ending = Completion(at=9, outcome="found", text=";", satisfied=True, accepted=False)
     more = replace(PLAIN, variant="x", features=("ä",), ending=ending, completions=(ending, replace(ending, at=1)))
     first.add("valid/0", [PLAIN, more])
     first.add("valid/1", [])
     first.close()
-    second = Journal(tmp_path, MANIFEST, resume=True)
+    second = Journal(tmp_path, MANIFEST, Record.from_line, resume=True)
     second.close()
     assert second.records == first.records
     assert second.done == {"valid/0", "valid/1"}
@@ -85,27 +85,27 @@ def test_records_come_back(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("cut", range(1, 60, 7))
 def test_a_run_cut_off_anywhere_loses_only_the_last_task(tmp_path: Path, cut: int) -> None:
-    journal = Journal(tmp_path, MANIFEST, resume=False)
+    journal = Journal(tmp_path, MANIFEST, Record.from_line, resume=False)
     journal.add("valid/0", [PLAIN])
     journal.add("valid/1", [replace(PLAIN, index=1)])
     journal.close()
     path = tmp_path / Journal.RECORDS
     path.write_bytes(path.read_bytes()[:-cut])
-    again = Journal(tmp_path, MANIFEST, resume=True)
+    again = Journal(tmp_path, MANIFEST, Record.from_line, resume=True)
     assert again.done == {"valid/0"} and again.records == [PLAIN]
     again.add("valid/1", [replace(PLAIN, index=1)])
     again.close()
-    whole = Journal(tmp_path, MANIFEST, resume=True)
+    whole = Journal(tmp_path, MANIFEST, Record.from_line, resume=True)
     whole.close()
     assert whole.records == journal.records
 
 
 def test_runs_do_not_mix(tmp_path: Path) -> None:
-    Journal(tmp_path, MANIFEST, resume=False).close()
+    Journal(tmp_path, MANIFEST, Record.from_line, resume=False).close()
     with pytest.raises(ResumeError, match="--resume"):
-        Journal(tmp_path, MANIFEST, resume=False)
+        Journal(tmp_path, MANIFEST, Record.from_line, resume=False)
     with pytest.raises(ResumeError, match="another grammar"):
-        Journal(tmp_path, replace(MANIFEST, grammar="1"), resume=True)
+        Journal(tmp_path, replace(MANIFEST, grammar="1"), Record.from_line, resume=True)
     (tmp_path / Journal.RECORDS).write_text('{"no": "record"}\n')
     with pytest.raises(ResumeError, match="not a record"):
-        Journal(tmp_path, MANIFEST, resume=True)
+        Journal(tmp_path, MANIFEST, Record.from_line, resume=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from aufbau.validation import Language, completions, find_compiler
@@ -23,6 +25,9 @@ class Refusing:
 
     def compile(self, text: bytes) -> Diagnosis:
         return Diagnosis(outcome=Outcome.REJECTED, offset=0, message=text.decode())
+
+    def compile_all(self, texts: Sequence[bytes]) -> list[Diagnosis]:
+        return [self.compile(text) for text in texts]
 
 
 TEXT = b"let x : int = 1 + true"
