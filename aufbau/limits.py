@@ -23,5 +23,6 @@ class Limits:
     fresh_extensions: int = 1024
     # Entries of the tables that starts share; a start that finds more begins with empty ones. About 200 bytes each.
     arena_entries: int = 200_000
-    # Chart items that masks explore ahead and keep; past it the half least recently used is forgotten.
-    explored_items: int = 350_000
+    # Chart items that masks explore ahead and keep; past it the half least recently used is forgotten. About 300 bytes
+    # each. Five ML or C programs of a page need 500,000; with less room, each is explored anew when it comes again.
+    explored_items: int = 800_000
