@@ -21,7 +21,8 @@ class Limits:
     filter_steps: int = 256
     # Residual strings tried when a binder that must be fresh has finitely many spellings left.
     fresh_extensions: int = 1024
-    # Entries of the tables that starts share; a start that finds more begins with empty ones. About 200 bytes each.
+    # Entries of the tables that starts share; a start that finds more forgets those that can be worked out again, and
+    # begins with empty tables where that is not half of them. About 200 bytes each.
     arena_entries: int = 200_000
     # Chart items that masks explore ahead and keep; past it the half least recently used is forgotten. About 300 bytes
     # each. Five ML or C programs of a page need 500,000; with less room, each is explored anew when it comes again.

@@ -254,3 +254,10 @@ def test_masks_over_real_vocabularies(name: str, tokens: str) -> None:
                 spelling = words.spelling(token)
                 expected = bool(spelling) and prefix.feed(spelling).verdict is not Verdict.LOST
                 assert mask[token] == expected, (prefix.text, spelling)
+
+
+def test_a_call_that_others_wait_for_outside_of_its_place_and_inside() -> None:
+    """What can come after it is what either of them goes on with."""
+    engine, tokens = oracle("c"), Vocabulary([b"t\n ,system;", b"t, u, v;", b"t, u v;"])
+    prefix = engine.start().feed("char lr")
+    assert engine.mask(prefix, tokens).tolist() == [True, True, False]
