@@ -2,9 +2,10 @@
 
 A set after a lexeme consists of the few items that go on (a *kernel*) and of what the calls that they make predict.
 Neither depends on what is still open before, nor, until a name is judged, on more of Γ than ambient types that are read
-below and which holes its types have. So a kernel and each of its calls are built *cut off*: the calls they belong to have no callers, and a *stand-in* without
-names takes the part of each Γ. The result is a *place*, the same wherever it is reached, in this text or another. A
-*spot* is a place with the callers that it stands for, each in the spot (in the end, a set of the text) where it waits.
+below and which holes its types have. So a kernel and each of its calls are built *cut off*: the calls they belong to
+have no callers, and a *stand-in* without names takes the part of each Γ. The result is a *place*, the same wherever it
+is reached, in this text or another. A *spot* is a place with the callers that it stands for, each in the spot (in the
+end, a set of the text) where it waits.
 """
 
 from __future__ import annotations

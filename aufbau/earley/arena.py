@@ -2,8 +2,8 @@
 
 Refining slots by a type depends on nothing but its arguments, and a parse repeats the same few refinements for every
 lexeme, so each is done once and looked up afterwards. None of it depends on Γ or on the text, so later starts profit
-from earlier ones. When the tables are large, what can be worked out again is forgotten; an arena that is large even then
-dies with its prefixes (`Oracle.start`).
+from earlier ones. When the tables are large, what can be worked out again is forgotten; an arena that is large even
+then dies with its prefixes (`Oracle.start`).
 """
 
 from __future__ import annotations

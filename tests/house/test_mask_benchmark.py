@@ -17,7 +17,7 @@ from benchmarks import mask_report
 from benchmarks.mask_growth import EARLY, LATE, PASSES, SHAPES, STEPS, step_ms
 from benchmarks.mask_jobs import FOLDER, GRAMMARS, STARTS, Contender, Job, Words, spaced
 from benchmarks.mask_ours import Ours
-from benchmarks.mask_results import Cell, Extra, Results, read
+from benchmarks.mask_results import Cell, Extra, Results, keep, read
 from benchmarks.mask_soak import walk
 from benchmarks.measuring import Refused, passed, summary, unseen
 from benchmarks.vocabularies import greedy, spelled_out
@@ -225,8 +225,13 @@ def test_report_has_ratios_and_leaves_gaps() -> None:
 
 
 def test_results_are_read_back(tmp_path: Path) -> None:
-    mask_report.write(RESULTS, tmp_path)
+    keep(RESULTS, tmp_path)
     assert read(tmp_path) == RESULTS
-    assert {path.name for path in tmp_path.iterdir()} == {"masks.json", "masks.md", "masks.svg", "soak.svg"}
     (tmp_path / "masks.json").write_text('{"machine": {}, "cells": []}')
     assert read(tmp_path) == Results()
+
+
+def test_results_are_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="drawing needs the extra `bench`")
+    mask_report.write(RESULTS, tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"masks.json", "masks.md", "masks.svg", "soak.svg"}
