@@ -367,7 +367,7 @@ class Explorer:
             call = made.get(key)
             if call is None:
                 call = made[key] = Record(*key, calls[key][0])
-            call.waiters += waiters
+            call.waiters += tuple(waiters)
         return list(made.values())
 
     def _called(self, calls: Sequence[Record]) -> Place:

@@ -173,23 +173,24 @@ class Lists:
         found = self._tables.get((scope, prefix, mask))
         if found is None:
             found = {}
-            skipped, node = prefix.encode(), scope
-            for byte in skipped:
-                if byte not in node.children:
-                    break
-                node = node.children[byte]
-            else:
-                classify = self._reader.parser.machine.automaton.classify
-                stack = [child for byte, child in node.children.items() if byte]
-                while stack:
-                    node = stack.pop()
-                    if node.type is not None:
-                        name = node.name.encode()[len(skipped) :]
-                        if classify(name) & mask:
-                            found.setdefault(node.type, []).append(name)
-                    stack.extend(child for byte, child in node.children.items() if byte)
+            skipped = prefix.encode()
+            space = scope.beginning(skipped)
+            classify = self._reader.parser.machine.automaton.classify
+            stack = [] if space is None else _named(space)
+            while stack:
+                node = stack.pop()
+                if node.type is not None:
+                    name = node.name.encode()[len(skipped) :]
+                    if classify(name) & mask:
+                        found.setdefault(node.type, []).append(name)
+                stack += _named(node)
             self._tables[scope, prefix, mask] = found
         return found
+
+
+def _named(node: Scope) -> list[Scope]:
+    """What follows a node of a name space; a zero byte leads to another space."""
+    return [after for byte, after in zip(node.following, node.nodes, strict=True) if byte]
 
 
 def endless(item: Item) -> bool:

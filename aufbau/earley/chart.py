@@ -61,7 +61,7 @@ class Record:
         self.filter: Final = sieve
         self.holes: Final = holes  # variables 0 … holes-1 of demand and Γ
         self.open: Final = context is not None and not context.ground
-        self.waiters: list[Waiter] = []
+        self.waiters: tuple[Waiter, ...] = ()  # most calls have few
         self.nulls: tuple[Answer, ...] = ()  # answers that consumed nothing
 
 

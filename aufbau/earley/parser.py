@@ -391,7 +391,7 @@ class _SetBuilder:
             self.roots.append(answer)
         if record in self._own:
             record.nulls = (*record.nulls, answer)
-        for waiter in tuple(record.waiters):
+        for waiter in record.waiters:
             resumed = self._parser.resume(waiter, answer, self._observer)
             if resumed is not None:
                 self._add(resumed)
@@ -423,10 +423,10 @@ class _SetBuilder:
             record = records.get((nonterminal, gamma, demand, None))
         if record is None:
             record = Record(nonterminal, gamma, demand, sieve, holes)
-            record.waiters.append(waiter)
+            record.waiters = (waiter,)
             self.predict(record)
             return
-        record.waiters.append(waiter)
+        record.waiters = (*record.waiters, waiter)
         for answer in record.nulls:
             resumed = self._parser.resume(waiter, answer, self._observer)
             if resumed is not None:

@@ -227,7 +227,8 @@ class Reader:
                     yield name, node.type
             if all(verdicts.get(bound) is False for bound in node.types):
                 continue
-            stack.extend(node.children[byte] for byte in sorted(node.children, reverse=True) if byte)
+            # A zero byte leads to another name space.
+            stack.extend(reversed(node.nodes[1:] if node.following[:1] == b"\0" else node.nodes))
 
     def _fresh(self, item: Item, more: int, state: int, text: bytes) -> bool:
         """Whether a binder that must be fresh has a longer spelling that no name in scope has."""

@@ -7,6 +7,7 @@ lexeme needs them. Each node knows the types below it, so a subtree without a fi
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Final, final
 
@@ -18,19 +19,28 @@ _NO_NAMES: Final[frozenset[str]] = frozenset()
 
 @final
 class Scope:
-    """A node of the trie: the binding that ends here, and what follows."""
+    """A node of the trie: the binding that ends here, and what follows, as a dictionary would hold it in less room."""
 
-    __slots__ = ("children", "name", "type", "types")
+    __slots__ = ("following", "name", "nodes", "type", "types")
 
-    def __init__(self, name: str, bound: Term | None, children: dict[int, Scope]) -> None:
+    def __init__(
+        self, name: str, bound: Term | None, following: bytes, nodes: tuple[Scope, ...], types: frozenset[Term]
+    ) -> None:
         self.name: Final = name
         self.type: Final = bound
-        self.children: Final = children
-        types = _NO_TYPES if bound is None else frozenset((bound,))
-        for child in children.values():
-            if not child.types <= types:
-                types = types | child.types
-        self.types: Final[frozenset[Term]] = types
+        self.following: Final = following  # bytes, in ascending order
+        self.nodes: Final = nodes  # what each of them leads to
+        self.types: Final = types  # all that are below, and perhaps some that have been shadowed
+
+    def beginning(self, prefix: bytes) -> Scope | None:
+        """The subtree of the names that begin with these bytes."""
+        node = self
+        for byte in prefix:
+            at = node.following.find(byte)
+            if at < 0:
+                return None
+            node = node.nodes[at]
+        return node
 
     def names(self) -> Iterator[tuple[str, Term]]:
         """Bindings of this subtree in the order of their bytes."""
@@ -39,10 +49,10 @@ class Scope:
             node = stack.pop()
             if node.type is not None:
                 yield node.name, node.type
-            stack.extend(node.children[byte] for byte in sorted(node.children, reverse=True))
+            stack.extend(reversed(node.nodes))
 
 
-_EMPTY_SCOPE: Final = Scope("", None, {})
+_EMPTY_SCOPE: Final = Scope("", None, b"", (), _NO_TYPES)
 
 
 def _insert(root: Scope, name: str, bound: Term) -> Scope:
@@ -50,13 +60,25 @@ def _insert(root: Scope, name: str, bound: Term) -> Scope:
     data = name.encode()
     for byte in data:
         path.append(node)
-        node = node.children.get(byte, _EMPTY_SCOPE)
-    new = Scope(name, bound, node.children)
+        at = node.following.find(byte)
+        node = _EMPTY_SCOPE if at < 0 else node.nodes[at]
+    types = frozenset((bound,))
+    new = Scope(name, bound, node.following, node.nodes, _joined(node.types, types))
     for parent, byte in zip(reversed(path), reversed(data), strict=True):
-        children = dict(parent.children)
-        children[byte] = new
-        new = Scope(parent.name, parent.type, children)
+        following, nodes = parent.following, parent.nodes
+        at = bisect_left(following, byte)
+        end = at + (following[at : at + 1] == bytes((byte,)))
+        if end == at:
+            following = following[:at] + bytes((byte,)) + following[at:]
+        new = Scope(parent.name, parent.type, following, (*nodes[:at], new, *nodes[end:]), _joined(parent.types, types))
     return new
+
+
+def _joined(types: frozenset[Term], more: frozenset[Term]) -> frozenset[Term]:
+    """The union, as one of the two where that is enough: a program has many names and few types."""
+    if more <= types:
+        return types
+    return types | more if types else more
 
 
 _Open = tuple[tuple[str, Term], ...]
@@ -199,13 +221,8 @@ class Context:
         """Whether a name is bound in the innermost scope."""
         if name in self.opened_inside:
             return True
-        node = self.inner
-        for byte in name.encode():
-            child = node.children.get(byte)
-            if child is None:
-                return False
-            node = child
-        return node.type is not None
+        node = self.inner.beginning(name.encode())
+        return node is not None and node.type is not None
 
     def _open(self, opened: _Open, keys: _Open, inside: frozenset[str]) -> Context:
         """This context, which has no holes, with entries that have."""
@@ -222,23 +239,12 @@ class Context:
 
     def lookup(self, name: str) -> Term | None:
         """The type of a name, or None."""
-        node = self.scope
-        for byte in name.encode():
-            child = node.children.get(byte)
-            if child is None:
-                return None
-            node = child
-        return node.type
+        node = self.scope.beginning(name.encode())
+        return None if node is None else node.type
 
     def beginning(self, prefix: bytes) -> Scope | None:
         """The subtree of the names that begin with these bytes."""
-        node = self.scope
-        for byte in prefix:
-            child = node.children.get(byte)
-            if child is None:
-                return None
-            node = child
-        return node
+        return self.scope.beginning(prefix)
 
     def names(self) -> Iterator[tuple[str, Term]]:
         """All bindings of names, in the order of their bytes."""
