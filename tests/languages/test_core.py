@@ -132,6 +132,20 @@ def test_what_the_compiler_refuses(name: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("name", LANGUAGES)
+def test_what_a_comment_may_hold(name: str) -> None:
+    """A comment ends for the compiler where it ends for the oracle, whatever character stands in it: what comes after
+    the character would not be accepted outside of a comment."""
+    comments = ["(* a{}) *)"] if name == "core_ml" else ["// a{}) \n", "/* a{}) */"]
+    program = "let x : int = 1" if name == "core_ml" else "int x;"
+    held = [*map(chr, range(32)), *"\x7f\"'\\?*/({["]
+    texts = [f"{program} {comment.format(one)}" for comment in comments for one in held]
+    satisfied = [text for text in texts if oracle(name).start().feed(text).verdict is Verdict.SATISFIED]
+    assert len(satisfied) > len(texts) // 3
+    for text in satisfied:
+        assert compiler(name).compile(text.encode()).outcome is Outcome.ACCEPTED, text
+
+
+@pytest.mark.parametrize("name", LANGUAGES)
 def test_no_dead_ends_by_proof(name: str) -> None:
     report = oracle(name).grammar.check()
     assert report.dead_end_free is True, str(report)
