@@ -1,17 +1,17 @@
 """Agents that solve episodes by typed tool steps, each held to the oracle before it is executed."""
 
 from agentkit.agent import Agent
+from agentkit.block import Block, BlockRequest, decode_block
 from agentkit.errors import (
     ConfigurationError,
     IncompleteStep,
     ModelFailed,
-    ModeNotAvailable,
     RepeatedStep,
     RunError,
     ToolFailed,
     UsageLimitExceeded,
 )
-from agentkit.events import Event, RunEnded, StepProposed, TokenGenerated, TurnEnded
+from agentkit.events import Event, RunEnded, RunStarted, StepProposed, TokenGenerated, TurnEnded, TurnStarted
 from agentkit.limits import UsageLimits
 from agentkit.modes import Mode
 from agentkit.prompts import PromptVariant
@@ -22,11 +22,12 @@ from agentkit.run import Run
 __all__ = [
     "Agent",
     "AgentError",
+    "Block",
+    "BlockRequest",
     "ConfigurationError",
     "Event",
     "IncompleteStep",
     "Mode",
-    "ModeNotAvailable",
     "ModelFailed",
     "PromptVariant",
     "RepeatedStep",
@@ -34,6 +35,7 @@ __all__ = [
     "RunEnded",
     "RunError",
     "RunResult",
+    "RunStarted",
     "RunTiming",
     "RunUsage",
     "StepProposed",
@@ -41,7 +43,9 @@ __all__ = [
     "TokenGenerated",
     "ToolFailed",
     "TurnEnded",
+    "TurnStarted",
     "TurnTelemetry",
     "UsageLimitExceeded",
     "UsageLimits",
+    "decode_block",
 ]

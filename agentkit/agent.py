@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import fields, replace
 from typing import Any, Final, Literal, get_args
@@ -16,16 +16,14 @@ from agentkit.errors import ConfigurationError
 from agentkit.events import Event, EventHandler
 from agentkit.limits import UsageLimits
 from agentkit.models import Model, Sampling, Session, StopPolicy, resolve_model
-from agentkit.modes import Mode, available_mode
+from agentkit.modes import Mode, mode_of
 from agentkit.prompts import DEFAULT_PROMPT, PromptVariant
 from agentkit.repetition import History
 from agentkit.result import RunResult
 from agentkit.run import Run, Setup
-from dialects import CLikeDialect, Dialect, LoweredDialect
+from dialects import DIALECTS, Dialect, LoweredDialect
 from episodes import Episode
 from registry import Registry, ToolType, builtin, type_from_hint
-
-_DIALECTS: Final[Mapping[str, Callable[[], Dialect]]] = {"c": CLikeDialect}
 
 
 class Agent:
@@ -55,12 +53,13 @@ class Agent:
 
         `tools` stand in where an episode brings none (None: the four built-in ones); `output_type`, a Python
         hint or a type of the registry, where an episode names none. `nested` lets arguments be calls.
-        `tool_errors` says whether a failing tool ends the run or is told to the model.
+        `tool_errors` says whether a failing tool ends the run or is told to the model. Masked steps are steered to an
+        end within `UsageLimits.tokens_per_step`; with `StopPolicy.PAPER` a model may abandon them instead.
         Raises `ConfigurationError`.
         """
         if tool_errors not in ("raise", "observe"):
             raise ConfigurationError(f"tool_errors={tool_errors!r}: use 'raise' or 'observe'")
-        self.mode: Final = available_mode(mode)
+        self.mode: Final = mode_of(mode)
         self.usage_limits: Final = usage_limits or UsageLimits()
         self._model: Model | str = model
         self._loading: Final = threading.Lock()
@@ -108,6 +107,7 @@ class Agent:
             yield Run(
                 Setup(
                     episode=task,
+                    model=self._model if isinstance(self._model, str) else self._model.name,
                     lowered=lowered,
                     output=output,
                     limits=_tighter(self.usage_limits, task),
@@ -143,7 +143,8 @@ class Agent:
         registry = episode.registry_for(self._tools or Registry())
         output = episode.output_type or self._output
         types = [*episode.bindings.types().values(), *([output] if output is not None else [])]
-        return self._dialect.lower(registry, nested=self._nested, types=types), output
+        dialect = self._dialect if episode.dialect is None else DIALECTS[episode.dialect]
+        return dialect.lower(registry, nested=self._nested, types=types), output
 
     def load_model(self) -> Model:
         """The model, loaded now where it was given as text. Blocks; later runs find it loaded."""
@@ -160,10 +161,10 @@ def _ignore(event: Event) -> None:
 def _dialect(dialect: Dialect | str) -> Dialect:
     if not isinstance(dialect, str):
         return dialect
-    if dialect not in _DIALECTS:
-        known = ", ".join(map(repr, _DIALECTS))
+    if dialect not in DIALECTS:
+        known = ", ".join(map(repr, DIALECTS))
         raise ConfigurationError(f"unknown dialect {dialect!r}; available: {known}, or an object of yours")
-    return _DIALECTS[dialect]()
+    return DIALECTS[dialect]
 
 
 def _output_type(hint: object) -> ToolType | None:

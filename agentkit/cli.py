@@ -1,4 +1,4 @@
-"""The command line: `agentkit run EPISODE.toml|FOLDER…` and `agentkit demo`.
+"""The command line: `agentkit run EPISODE.toml|FOLDER…`, `demo`, `synthesize`, `trace`, `serve-mcp`.
 
 Exit status: 0 every episode passed, 1 some did not, 2 the input is wrong (said in one line).
 """
@@ -17,13 +17,19 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from agentkit.agent import Agent
+from agentkit.connect.mcp_server import add_parser as add_serving
 from agentkit.errors import RunError
+from agentkit.evals import command as evaluate_suite
 from agentkit.evaluation import Outcome, Summary, evaluate
 from agentkit.limits import UsageLimits
-from agentkit.models import Model, ModelError, Sampling, resolve_model
-from agentkit.modes import AVAILABLE, Mode
+from agentkit.models import Model, ModelError, Sampling, StopPolicy, resolve_model
+from agentkit.modes import Mode
 from agentkit.report import outcome_table, show_episode, show_outcome, show_turn, summary_table
 from agentkit.root import AgentError
+from agentkit.study import command as study
+from agentkit.synthesis import command as synthesize
+from agentkit.trace import TraceRecorder
+from agentkit.trace import command as trace
 from dialects import DialectError
 from episodes import Episode, EpisodeError, Suite
 from registry import RegistryError, builtin
@@ -59,6 +65,11 @@ def _parser() -> argparse.ArgumentParser:
     demo.set_defaults(command=_demo)
     for one in (run, demo):
         _add_options(one)
+    evaluate_suite.add_parser(commands)
+    synthesize.add_parser(commands)
+    study.add_parser(commands)
+    trace.add_parser(commands)
+    add_serving(commands)
     return parser
 
 
@@ -67,16 +78,26 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "--model",
         default="default",
         metavar="SPEC",
-        help="'default' (SmolLM2-135M-Instruct), a Hugging Face id, a folder or a GGUF file",
+        help="'default' (SmolLM2-135M-Instruct), a Hugging Face id, a folder, a GGUF file or http://HOST/v1#MODEL",
     )
     parser.add_argument(
         "--mode",
         action="append",
-        choices=[mode.value for mode in AVAILABLE],
-        help="how steps are decoded (default: direct); may be given twice, to compare",
+        choices=[mode.value for mode in Mode],
+        help="how steps are decoded (default: direct); may be given several times, to compare",
     )
     parser.add_argument("--json", action="store_true", help="print the results as JSON, and nothing else")
+    parser.add_argument("--trace", type=Path, metavar="FILE", help="write the run down, as .html or .json")
     parser.add_argument("--max-turns", type=_count, metavar="N", help="turns of one run (default: 20)")
+    parser.add_argument(
+        "--reasoning-tokens", type=_count, metavar="N", help="before each step, in modes that reason (default: 128)"
+    )
+    parser.add_argument(
+        "--stop-policy",
+        choices=[policy.value for policy in StopPolicy],
+        default=StopPolicy.STRICT.value,
+        help="'paper' lets a model abandon a step; 'strict', the default, ends it within its budget",
+    )
     parser.add_argument("--temperature", type=float, default=0.0, metavar="T", help="0, the default, is greedy")
     parser.add_argument("--seed", type=int, metavar="N", help="makes sampling repeatable")
 
@@ -104,10 +125,14 @@ def _demo(options: argparse.Namespace) -> int:
 
 
 def _run_all(options: argparse.Namespace, episodes: list[Episode]) -> int:
+    modes = dict.fromkeys(Mode(name) for name in options.mode or [Mode.DIRECT.value])
+    if options.trace is not None:
+        if len(episodes) * len(modes) > 1:
+            raise ValueError("--trace writes one run down; name one episode, and one --mode")
+        trace.check_target(options.trace)
     model = resolve_model(options.model)
     console = Console(quiet=options.json, highlight=False)
-    modes = [Mode(name) for name in options.mode or [Mode.DIRECT.value]]
-    outcomes = {mode: _run_mode(console, _agent(options, model, mode), episodes) for mode in dict.fromkeys(modes)}
+    outcomes = {mode: _run_mode(console, _agent(options, model, mode), episodes, options.trace) for mode in modes}
     summaries = [Summary.of(mode, done) for mode, done in outcomes.items()]
     if options.json:
         print(json.dumps(_to_data(outcomes, summaries), ensure_ascii=False, indent=2, allow_nan=False))
@@ -117,23 +142,30 @@ def _run_all(options: argparse.Namespace, episodes: list[Episode]) -> int:
 
 
 def _agent(options: argparse.Namespace, model: Model, mode: Mode) -> Agent:
-    limits = UsageLimits() if options.max_turns is None else UsageLimits(turn_limit=options.max_turns)
+    given = {"turn_limit": options.max_turns, "reasoning_tokens": options.reasoning_tokens}
+    limits = UsageLimits(**{name: value for name, value in given.items() if value is not None})
     sampling = Sampling(temperature=options.temperature, seed=options.seed)
-    return Agent(model, mode=mode, usage_limits=limits, sampling=sampling)
+    policy = StopPolicy(options.stop_policy)
+    return Agent(model, mode=mode, usage_limits=limits, sampling=sampling, stop_policy=policy)
 
 
-def _run_mode(console: Console, agent: Agent, episodes: list[Episode]) -> list[Outcome]:
+def _run_mode(console: Console, agent: Agent, episodes: list[Episode], traced: Path | None) -> list[Outcome]:
     if len(episodes) == 1:
-        return [anyio.run(_show_run, console, agent, episodes[0])]
+        with TraceRecorder() as recorder:
+            try:
+                return [anyio.run(_show_run, console, agent, episodes[0], recorder)]
+            finally:
+                if traced is not None:
+                    trace.write_trace(recorder.trace, traced)
     outcomes = _with_progress(console, agent, episodes)
     console.print(outcome_table(outcomes))
     return outcomes
 
 
-async def _show_run(console: Console, agent: Agent, episode: Episode) -> Outcome:
+async def _show_run(console: Console, agent: Agent, episode: Episode, recorder: TraceRecorder) -> Outcome:
     """Run one episode and print every turn as it ends."""
     show_episode(console, episode)
-    async with agent.iter(episode) as run:
+    async with agent.iter(episode, on_event=recorder) as run:
         shown = 0
         try:
             async for turn in run:

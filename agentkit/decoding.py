@@ -7,15 +7,24 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Final
 
-from agentkit.models import FinishReason, Generation, Sampling, Session, StopPolicy, Timing, TokenRecord
+from agentkit.block import Block, BlockRequest, decode_block
+from agentkit.models import FinishReason, Generation, Sampling, Session, Steering, StopPolicy, Timing, TokenRecord
 from agentkit.modes import Mode
 from agentkit.novelty import NovelPrefix
 from agentkit.prompts import Prompt
 from agentkit.repetition import History
 from aufbau import Node, Prefix, Verdict
-from dialects import LoweredDialect, Step
+from dialects import LoweredDialect, Root, Step
 
 LINE_END: Final = ("\n",)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TurnBudget:
+    """Generated tokens that one turn may have."""
+
+    step: int
+    reasoning: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,8 +37,11 @@ class Proposal:
     """Why there is no step."""
 
     generation: Generation
+    thought: Generation | None = None
+    """The reasoning before it."""
+
     oracle_s: float
-    """Seconds of the oracle outside the generation."""
+    """Seconds of the oracle outside the generations."""
 
     repetition_allowed: bool = False
     """Every step was a repetition, so the rule against them was set aside."""
@@ -47,9 +59,22 @@ class Proposal:
         return self.generation.finish
 
     @property
+    def generations(self) -> tuple[Generation, ...]:
+        """The step's, after the reasoning's where there is one."""
+        return (self.generation,) if self.thought is None else (self.thought, self.generation)
+
+    @property
     def timing(self) -> Timing:
-        """Seconds of the generation, with the judging after it."""
-        return self.generation.timing + Timing(oracle_s=self.oracle_s)
+        """Seconds of the generations, with the judging after them."""
+        return sum((one.timing for one in self.generations), Timing(oracle_s=self.oracle_s))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Listeners:
+    """Who hears of tokens as they are chosen."""
+
+    step: Callable[[TokenRecord], None]
+    reasoning: Callable[[TokenRecord], None]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,93 +88,72 @@ class Decoder:
     stop_policy: StopPolicy
     history: History
 
-    async def propose(
-        self, prompt: Prompt, start: Prefix, max_tokens: int, on_token: Callable[[TokenRecord], None]
-    ) -> Proposal:
-        """One step from `start`, which may hold the beginning of its text."""
-        if self.mode is Mode.DIRECT:
-            return await self._direct(prompt, start, max_tokens, on_token)
-        return await self._unconstrained(prompt, start, max_tokens, on_token)
+    @property
+    def thinks_aloud(self) -> bool:
+        """Whether reasoning stands in the text of the answer, since the model has no form of its own for it."""
+        return self.mode.reasons and self.session.reasoning is None
 
-    async def _direct(
-        self, prompt: Prompt, start: Prefix, max_tokens: int, on_token: Callable[[TokenRecord], None]
-    ) -> Proposal:
+    async def propose(self, prompt: Prompt, start: Prefix, budget: TurnBudget, listeners: Listeners) -> Proposal:
+        """One step from `start`, which may hold the beginning of its text."""
         begun = perf_counter()
-        novel = NovelPrefix(start, self._repeats) if self.history.has_pure_calls else None
+        novel = NovelPrefix(start, self._repeats) if self.mode.well_typed and self.history.has_pure_calls else None
         # Where every step there is repeats a call, a repetition is better than no step at all.
         allowed = novel is not None and novel.verdict is Verdict.LOST
-        spent = perf_counter() - begun
-        prefix = start if novel is None or allowed else novel
-        generation = await self._generate(prompt, start, prefix, max_tokens, on_token)
-        return self._read(start, generation, spent, repetition_allowed=allowed)
-
-    async def _generate(
-        self,
-        prompt: Prompt,
-        start: Prefix,
-        prefix: Prefix | NovelPrefix | None,
-        max_tokens: int,
-        on_token: Callable[[TokenRecord], None],
-    ) -> Generation:
-        return await self.session.generate(
-            prompt.messages,
-            prefix=prefix,
+        request = BlockRequest(
+            messages=prompt.messages,
+            start=start,
+            syntactic_start=self._twin(start) if self.mode is Mode.SYNTACTIC else None,
+            constraint=None if allowed else novel,
+            mode=self.mode,
             sampling=self.sampling,
-            max_tokens=max_tokens,
             stop_policy=self.stop_policy,
-            stop=() if prefix is not None else LINE_END,
-            assistant_prefill=prompt.prefill + start.text.decode(),
-            on_token=on_token,
+            max_tokens=budget.step,
+            reasoning_tokens=budget.reasoning,
+            prefill=prompt.prefill,
+            reasoning_opening=prompt.reasoning_opening,
+            reasoning_stop=prompt.reasoning_stop,
+            free_stop=LINE_END,
         )
+        spent = perf_counter() - begun
+        block = await decode_block(self.session, request, listeners.step, listeners.reasoning)
+        return self._read(block, spent, allowed)
+
+    def _twin(self, start: Prefix) -> Prefix:
+        """The same text under the grammar without its typing rules."""
+        return self.lowered.oracle.syntactic().start(symbol=str(Root.STEP)).feed(start.text)
 
     def _repeats(self, tree: Node) -> bool:
         return self.history.has_called(self.lowered.read_step(tree))
 
-    def _read(
-        self,
-        start: Prefix,
-        generation: Generation,
-        spent: float,
-        *,
-        repetition_allowed: bool,
-    ) -> Proposal:
-        text = (start.text.decode() + generation.text).strip()
+    def _read(self, block: Block, spent: float, repetition_allowed: bool) -> Proposal:
         begun = perf_counter()
-        reached = generation.prefix
-        inner = reached.inner if isinstance(reached, NovelPrefix) else reached
-        stopped = generation.finish in (FinishReason.SATISFIED, FinishReason.STOP)
-        tree = inner.tree() if stopped and isinstance(inner, Prefix) else None
+        generation = block.generation
+        # What a masked text could not go on with is a part of what the model wanted, so there is no step.
+        whole = generation.finish is not FinishReason.DEAD_END or not self.mode.masked
+        tree = block.reached.tree() if whole else None
         step = self.lowered.read_step(tree) if tree is not None else None
         return Proposal(
-            text=text,
+            text=block.text,
             step=step,
-            problem=None if step is not None else _cut_short(generation),
+            problem=None if step is not None else self._problem(block),
             generation=generation,
-            oracle_s=spent + perf_counter() - begun,
+            thought=block.thought,
+            oracle_s=spent + block.oracle_s + perf_counter() - begun,
             repetition_allowed=repetition_allowed,
         )
 
-    async def _unconstrained(
-        self, prompt: Prompt, start: Prefix, max_tokens: int, on_token: Callable[[TokenRecord], None]
-    ) -> Proposal:
-        generation = await self._generate(prompt, start, None, max_tokens, on_token)
-        text = (start.text.decode() + generation.text).strip()
-        begun = perf_counter()
-        judged = start.feed(generation.text.rstrip() if start.text else text)
-        tree = judged.tree()
-        step = self.lowered.read_step(tree) if tree is not None else None
-        return Proposal(
-            text=text,
-            step=step,
-            problem=None if step is not None else str(judged.explain()) if text else "the answer is empty",
-            generation=generation,
-            oracle_s=perf_counter() - begun,
-        )
+    def _problem(self, block: Block) -> str:
+        """Why the text is no step."""
+        if self.mode.well_typed or (self.mode.masked and block.verdict is not Verdict.LOST):
+            return _cut_short(block.generation)
+        return str(block.reached.explain()) if block.text else "the answer is empty"
 
 
 def _cut_short(generation: Generation) -> str:
-    """Why a constrained generation is no step."""
+    """Why a masked generation is no step."""
     match generation.finish:
+        case FinishReason.LENGTH if generation.steering is Steering.TOO_SMALL:
+            return generation.steering_reason
         case FinishReason.LENGTH:
             return f"it was cut off after {len(generation.tokens)} tokens"
         case FinishReason.DEAD_END:

@@ -2,7 +2,6 @@
 
     AgentError
     ├── ConfigurationError          an agent was put together wrongly
-    │   └── ModeNotAvailable        a mode that has a name here but no implementation yet
     ├── RunError                    a run ended without an output; `.result` holds all it did
     │   ├── IncompleteStep          the text of a step stopped before its end; it was not executed
     │   ├── ModelFailed             the model raised, for instance because the prompt outgrew its context
@@ -27,10 +26,6 @@ if TYPE_CHECKING:
 
 class ConfigurationError(AgentError):
     """An argument of an agent that cannot work, with the remedy."""
-
-
-class ModeNotAvailable(ConfigurationError):
-    """A decoding mode that is not implemented in this version."""
 
 
 class RunError(AgentError):

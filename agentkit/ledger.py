@@ -55,10 +55,12 @@ class Ledger:
         """Whether the run has ended."""
         return self.stop is not StopReason.RUNNING
 
-    def begin(self) -> None:
-        """Start the clock; later calls change nothing."""
-        if self._begun is None:
-            self._begun = perf_counter()
+    def begin(self) -> bool:
+        """Start the clock; later calls change nothing. Whether this was the first."""
+        if self._begun is not None:
+            return False
+        self._begun = perf_counter()
+        return True
 
     @property
     def elapsed(self) -> float:
@@ -76,12 +78,15 @@ class Ledger:
     def count(self, proposal: Proposal, starting_s: float) -> None:
         """Enter what a proposal cost, and the oracle's seconds before it."""
         timing = proposal.timing
-        self._usage += proposal.generation.usage
+        self._usage = sum((one.usage for one in proposal.generations), self._usage)
         self._telemetry += (
             TurnTelemetry(
                 number=self.next_turn,
                 finish=proposal.finish,
                 tokens=proposal.generation.tokens,
+                reasoning=proposal.thought.tokens if proposal.thought is not None else (),
+                steering=proposal.generation.steering,
+                usage=sum((one.usage for one in proposal.generations), Usage()),
                 model_s=timing.model_s,
                 oracle_s=timing.oracle_s + starting_s,
                 repetition_allowed=proposal.repetition_allowed,
@@ -100,6 +105,7 @@ class Ledger:
         turn = Turn(
             number=self.next_turn,
             text=proposal.text,
+            thought=proposal.thought.text.strip() if proposal.thought is not None else "",
             step=proposal.step,
             result=Result.of(outcome) if outcome is not None else None,
             observation=observation,

@@ -19,7 +19,12 @@ class UsageLimits:
     """Generated tokens over the whole run."""
 
     tokens_per_step: int = 256
-    """Generated tokens in one step; a step that needs more is an `IncompleteStep`."""
+    """Generated tokens in one step; a step that needs more is an `IncompleteStep`. A masked step is steered
+    to an end within them, where one is known."""
+
+    reasoning_tokens: int = 128
+    """Generated tokens of reasoning before one step, in the modes that reason. Where `token_limit` leaves less than
+    both need, the step has at least half."""
 
     tool_call_limit: int | None = None
     """Tool calls over the whole run, nested ones counted singly."""

@@ -1,41 +1,50 @@
-"""The decoding modes: how the text of a step comes about."""
+"""The decoding modes: how the text of a step, or of a program, comes about."""
 
 from __future__ import annotations
 
 from enum import Enum
 
-from agentkit.errors import ConfigurationError, ModeNotAvailable
+from agentkit.errors import ConfigurationError
 
 
 class Mode(Enum):
-    """How a turn gets its step."""
+    """The five schedules that the paper compares."""
 
     UNCONSTRAINED = "unconstrained"
     """Free text, judged by the oracle afterwards; what is no well-typed step becomes an observation."""
 
     DIRECT = "direct"
-    """The step alone, every token admitted by the typed oracle."""
+    """The block alone, every token admitted by the typed oracle."""
 
     MIXED = "mixed"
-    """Free reasoning within a budget, then a constrained step. Not implemented yet."""
+    """Free reasoning, closed by a delimiter or by its budget, then the block as in DIRECT."""
 
     THINKING = "thinking"
-    """The model's own reasoning block, then a constrained step. Not implemented yet."""
+    """The same reasoning, then a free answer as in UNCONSTRAINED."""
 
     SYNTACTIC = "syntactic"
-    """The step alone, admitted by the grammar stripped of its typing rules. Not implemented yet."""
+    """The block alone, admitted by the grammar without its typing rules, then judged as in UNCONSTRAINED."""
+
+    @property
+    def reasons(self) -> bool:
+        """Whether free reasoning comes before the block."""
+        return self in (Mode.MIXED, Mode.THINKING)
+
+    @property
+    def well_typed(self) -> bool:
+        """Whether the typed oracle admits every token of the block."""
+        return self in (Mode.DIRECT, Mode.MIXED)
+
+    @property
+    def masked(self) -> bool:
+        """Whether any oracle admits the tokens of the block."""
+        return self.well_typed or self is Mode.SYNTACTIC
 
 
-AVAILABLE = (Mode.DIRECT, Mode.UNCONSTRAINED)
-
-
-def available_mode(mode: Mode | str) -> Mode:
-    """`mode` as a member, refused by name when it is unknown or not implemented."""
-    names = " and ".join(repr(one.value) for one in AVAILABLE)
+def mode_of(mode: Mode | str) -> Mode:
+    """`mode` as a member, refused by name when it is unknown."""
     try:
-        chosen = Mode(mode)
+        return Mode(mode)
     except ValueError:
+        names = ", ".join(repr(one.value) for one in Mode)
         raise ConfigurationError(f"unknown mode {mode!r}; available are {names}") from None
-    if chosen not in AVAILABLE:
-        raise ModeNotAvailable(f"mode {chosen.value!r} is not available in this version; available are {names}")
-    return chosen

@@ -11,12 +11,15 @@ novel: late, never wrong.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Final, final
 
 from aufbau import Node, Prefix, Verdict
 from aufbau.expected import Expectation, ExpectationKind
 from aufbau.explain import Explanation
+from aufbau.witness import Outcome, Witness
 
 MAX_STATES: Final = 64
 """Prefixes looked at in one search. The rest of a call is mostly below 10 lexemes."""
@@ -25,6 +28,9 @@ _JOINING: Final = (
     frozenset(bytes((byte,)) for byte in range(256) if byte > 127 or chr(byte).isalnum() or byte == ord("_")),
     frozenset(bytes((byte,)) for byte in b"!#$%&*+-./:<=>?@^|~"),
 )
+
+_FILLING: Final = b"aeiou0123456789"
+"""Bytes that a free text is led on by."""
 
 _NAME: Final = b"x"
 """A fresh name, or what makes one that has begun longer."""
@@ -100,6 +106,10 @@ class NovelPrefix:
     def expected(self) -> list[Expectation]:
         return self.inner.expected()
 
+    def witness(self, max_bytes: int = 200, max_steps: int = 10_000) -> Witness:
+        """A continuation that satisfies the wrapped prefix and repeats nothing; mostly, but not always, a shortest."""
+        return novel_witness(self.inner, self._repeats, max_bytes, max_steps)
+
     def explain(self) -> Explanation:
         return self.inner.explain()
 
@@ -124,6 +134,48 @@ def may_be_novel(prefix: Prefix, repeats: Callable[[Node], bool]) -> bool:
                     # Which name it is makes no difference to what is called, so one stands for all.
                     waiting.append((here, _NAME, True))
     return True
+
+
+def novel_witness(prefix: Prefix, repeats: Callable[[Node], bool], max_bytes: int, max_steps: int) -> Witness:
+    """A witness of `prefix` that is no repetition.
+
+    The wrapped prefix's own mostly is none. Where it is one, the text is led elsewhere first: by the lexemes that may
+    come next, or inside free text by one character more, breadth first. `max_steps` bounds the searches together.
+    """
+    waiting: deque[tuple[Prefix, bytes]] = deque([(prefix, b"")])
+    spent = 0
+    for _ in range(MAX_STATES):
+        if not waiting or spent >= max_steps:
+            break
+        here, before = waiting.popleft()
+        found = here.witness(max_bytes - len(before), max_steps - spent)
+        spent += found.steps
+        if found.text is None:
+            if not before:
+                return found
+            continue
+        if _ends_new(here.feed(found.text), repeats):
+            return replace(found, text=before + found.text, shortest=found.shortest and not before, steps=spent)
+        waiting.extend(_detours(here, before, max_bytes))
+    return Witness(
+        outcome=Outcome.UNKNOWN,
+        text=None,
+        reason=f"no continuation was found in {MAX_STATES} places that does not repeat an earlier call",
+        steps=spent,
+    )
+
+
+def _detours(here: Prefix, before: bytes, max_bytes: int) -> Iterator[tuple[Prefix, bytes]]:
+    """Where a text may go on from a prefix: after each lexeme that may come next, or after each of some bytes."""
+    size = len(here.text) - len(before)
+    for one in here.expected():
+        if one.kind is ExpectationKind.TERMINAL:
+            longer = [here.feed(bytes((byte,))) for byte in _FILLING if byte in here.next_bytes()]
+        else:
+            longer = _continuations(here, _NAME if one.kind is ExpectationKind.FRESH else one.text.encode())
+        for following in longer:
+            if len(following.text) - size < max_bytes:
+                yield following, following.text[size:]
 
 
 def _ends_new(prefix: Prefix, repeats: Callable[[Node], bool]) -> bool:

@@ -13,8 +13,13 @@ from dialects import LoweredDialect
 from episodes import Binding, Bindings, Turn
 from registry import Registry, ToolType
 
-_COMMENTS: Final[Mapping[str, tuple[str, str]]] = {"c": ("// ", "")}
+_COMMENTS: Final[Mapping[str, tuple[str, str]]] = {"c": ("// ", ""), "sexpr": ("; ", ""), "xml": ("<!-- ", " -->")}
 """How each surface sets a comment apart, by dialect; others are shown the C-like way."""
+
+
+def marks(dialect: str) -> tuple[str, str]:
+    """What stands before and after a comment in a dialect."""
+    return _COMMENTS.get(dialect, _COMMENTS["c"])
 
 
 class Form(Enum):
@@ -83,6 +88,8 @@ class Situation:
 
     turns: Sequence[Turn]
     instructions: str | None = None
+    thinks_aloud: bool = False
+    """Each step comes after a line of reasoning, which stands in the run so far."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -91,6 +98,11 @@ class Prompt:
 
     messages: tuple[Message, ...]
     prefill: str = ""
+    reasoning_opening: str = ""
+    """What a line of reasoning begins with."""
+
+    reasoning_stop: tuple[str, ...] = ("\n",)
+    """Where the line ends; the first is how it is ended."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -101,6 +113,8 @@ class _Told:
     observation: str
     bound: tuple[tuple[str, str], ...]
     refused: bool = False
+    thought: str = ""
+    """The line of reasoning before it."""
 
 
 def build_prompt(style: PromptStyle, situation: Situation) -> Prompt:
@@ -113,9 +127,18 @@ def build_prompt(style: PromptStyle, situation: Situation) -> Prompt:
     answer = situation.output.name if situation.output else None
     messages.append(Message(role="user", content=_task(situation.task, answer, situation.initial.values())))
     told = _of_turns(situation)
+    prefill = ""
     if style.form is Form.PROGRAM:
-        return Prompt(messages=tuple(messages), prefill="".join(f"{line}\n" for line in shown.lines(told, answer)))
-    return Prompt(messages=(*messages, *shown.conversation(told, answer)))
+        prefill = "".join(f"{line}\n" for line in shown.lines(told, answer))
+    else:
+        messages += shown.conversation(told, answer)
+    before, after = shown.marks
+    return Prompt(
+        messages=tuple(messages),
+        prefill=prefill,
+        reasoning_opening=before.rstrip(),
+        reasoning_stop=tuple(dict.fromkeys((f"{after}\n", "\n"))),
+    )
 
 
 def _system(situation: Situation) -> Message:
@@ -126,6 +149,9 @@ def _system(situation: Situation) -> Message:
         first, last = shown[0].steps[0].text, shown[0].steps[-1].text
         lines.append(f"A step binds a new name to the result of a tool, like {first}")
         lines.append(f"The last step returns the answer, like {last}")
+    if situation.thinks_aloud:
+        before, after = marks(situation.lowered.name)
+        lines.append(f"Before each step say on one line what is to be done next, like {before}what comes next{after}")
     lines.append("Return a bound name, unless the task itself says the value.")
     lines.append("Do not call a tool again with the same arguments. Use the names that are bound.")
     lines += ["", "Tools:", *(_tool_line(tool.signature, tool.description) for tool in registry.values())]
@@ -161,8 +187,15 @@ def _of_turns(situation: Situation) -> list[_Told]:
     for turn in situation.turns:
         if turn.result is not None and turn.result.name is not None:
             bound.append((turn.result.name, turn.result.type or ""))
-        refused = turn.result is None
-        told.append(_Told(text=turn.text, observation=turn.observation, bound=tuple(bound), refused=refused))
+        told.append(
+            _Told(
+                text=turn.text,
+                observation=turn.observation,
+                bound=tuple(bound),
+                refused=turn.result is None,
+                thought=turn.thought if situation.thinks_aloud else "",
+            )
+        )
     return told
 
 
@@ -182,6 +215,11 @@ class _Shown:
     makers: Mapping[str, Sequence[str]]
     """For each type the tools that return it."""
 
+    @property
+    def marks(self) -> tuple[str, str]:
+        """What stands before and after a comment."""
+        return marks(self.dialect)
+
     def whole(self, told: Sequence[_Told], answer: str) -> list[Message]:
         """An example from its first step to its return."""
         if self.style.form is Form.PROGRAM:
@@ -193,7 +231,8 @@ class _Shown:
         """Steps as answers, what came of them as messages to the model."""
         messages = []
         for step in told:
-            messages.append(Message(role="assistant", content=step.text or "(nothing)"))
+            said = [*([self._comment(step.thought)] if step.thought else []), step.text or "(nothing)"]
+            messages.append(Message(role="assistant", content="\n".join(said)))
             messages.append(Message(role="user", content="\n".join(self._after(step, answer))))
         return messages
 
@@ -201,6 +240,8 @@ class _Shown:
         """Steps as lines of a program, what came of them as comments. A refused step is told, not shown."""
         lines = []
         for step in told:
+            if step.thought:
+                lines.append(self._comment(step.thought))
             if step.refused:
                 lines.append(self._comment(f"refused: {step.text} ({step.observation})"))
                 continue
@@ -220,5 +261,5 @@ class _Shown:
         return lines
 
     def _comment(self, text: str) -> str:
-        before, after = _COMMENTS.get(self.dialect, _COMMENTS["c"])
+        before, after = self.marks
         return f"{before}{' '.join(text.split())}{after}"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
-from agentkit.models import FinishReason, TokenRecord
+from agentkit.models import FinishReason, Steering, TokenRecord, Usage
 from dialects.steps import Step
 from episodes import Bindings, Grade, Transcript, Turn, plain
 
@@ -67,6 +67,15 @@ class TurnTelemetry:
     number: int
     finish: FinishReason
     tokens: tuple[TokenRecord, ...]
+    """Of the step."""
+
+    reasoning: tuple[TokenRecord, ...] = ()
+    steering: Steering = Steering.OFF
+    """Whether the step was to end within its budget, and what became of that."""
+
+    usage: Usage = field(default_factory=Usage)
+    """Of the step and the reasoning before it."""
+
     model_s: float
     oracle_s: float
     repetition_allowed: bool
@@ -79,9 +88,14 @@ class TurnTelemetry:
             "number": self.number,
             "finish": self.finish.value,
             "tokens": count,
+            "reasoning_tokens": len(self.reasoning),
+            "steering": self.steering.value,
+            "steered": sum(token.steered for token in self.tokens),
             "first_choices": sum(token.first_choice for token in self.tokens),
             "rejected": sum(token.rejected for token in self.tokens),
             "mean_entropy": sum(token.entropy for token in self.tokens) / count if count else 0.0,
+            "prompt_tokens": self.usage.prompt_tokens,
+            "prefilled_tokens": self.usage.prefilled_tokens,
             "model_s": self.model_s,
             "oracle_s": self.oracle_s,
             "repetition_allowed": self.repetition_allowed,

@@ -9,7 +9,7 @@ from typing import Final, NoReturn, final
 
 import anyio
 
-from agentkit.decoding import Decoder, Proposal
+from agentkit.decoding import Decoder, Listeners, Proposal, TurnBudget
 from agentkit.errors import (
     ConfigurationError,
     IncompleteStep,
@@ -18,11 +18,10 @@ from agentkit.errors import (
     ToolFailed,
     UsageLimitExceeded,
 )
-from agentkit.events import EventHandler, RunEnded, StepProposed, TokenGenerated, TurnEnded
+from agentkit.events import EventHandler, RunEnded, RunStarted, StepProposed, TokenGenerated, TurnEnded, TurnStarted
 from agentkit.ledger import Ledger
 from agentkit.limits import UsageLimits
 from agentkit.models import FinishReason, ModelError
-from agentkit.modes import Mode
 from agentkit.prompts import Prompt, PromptStyle, Situation, build_prompt
 from agentkit.repetition import History, calls_of
 from agentkit.result import RunResult, StopReason
@@ -43,6 +42,7 @@ class Setup:
     """All that a run needs and never changes."""
 
     episode: Episode
+    model: str
     lowered: LoweredDialect
     output: ToolType | None
     limits: UsageLimits
@@ -74,21 +74,26 @@ class Run(AsyncIterator[Turn]):
         """The next turn. Raises a `RunError` when the run cannot go on, with the result so far."""
         if self._ledger.is_over():
             raise StopAsyncIteration
-        self._ledger.begin()
         emit = self._setup.on_event
+        if self._ledger.begin():
+            emit(self._started())
         try:
             turn = await self._timed_turn()
         except ModelError as error:
             result = self._ledger.end(StopReason.ERROR)
-            emit(RunEnded(result=result))
+            emit(RunEnded(result=result, error=error))
             raise ModelFailed(f"turn {self._ledger.next_turn}: {error}", result=result) from error
-        except BaseException:
-            emit(RunEnded(result=self._ledger.end(StopReason.ERROR)))
+        except BaseException as error:
+            emit(RunEnded(result=self._ledger.end(StopReason.ERROR), error=error))
             raise
-        emit(TurnEnded(turn=turn))
+        emit(TurnEnded(turn=turn, telemetry=self.result.telemetry[-1]))
         if self._ledger.is_over():
             emit(RunEnded(result=self.result))
         return turn
+
+    def _started(self) -> RunStarted:
+        setup, decoder = self._setup, self._decoder
+        return RunStarted(episode=setup.episode, model=setup.model, mode=decoder.mode, sampling=decoder.sampling)
 
     async def _timed_turn(self) -> Turn:
         """One turn within the time limits. The scopes are left before the turn is handed out."""
@@ -108,17 +113,18 @@ class Run(AsyncIterator[Turn]):
         prompt, begun = self._prompt(), perf_counter()
         start = self._start()
         starting_s = perf_counter() - begun
-        proposal = await self._decoder.propose(
-            prompt,
-            start,
-            budget,
-            lambda token: self._setup.on_event(TokenGenerated(turn=number, token=token)),
+        emit = self._setup.on_event
+        listeners = Listeners(
+            step=lambda token: emit(TokenGenerated(turn=number, token=token)),
+            reasoning=lambda token: emit(TokenGenerated(turn=number, token=token, reasoning=True)),
         )
+        emit(TurnStarted(turn=number, messages=tuple(prompt.messages), start=start))
+        proposal = await self._decoder.propose(prompt, start, budget, listeners)
         self._ledger.count(proposal, starting_s)
         if proposal.step is None:
-            return self._no_step(proposal, budget)
+            return self._no_step(proposal, budget.step)
         self._check_repeated(self._history.propose(proposal.step), proposal.text)
-        if self._decoder.mode is Mode.UNCONSTRAINED and self._history.has_called(proposal.step):
+        if not self._decoder.mode.well_typed and self._history.has_called(proposal.step):
             name = self._history.bound_to(proposal.step)
             told = f"{name} holds the result" if name else "it failed"
             return self._ledger.commit(proposal, observation=f"Called already: {told}")
@@ -126,17 +132,19 @@ class Run(AsyncIterator[Turn]):
 
     # Before the model
 
-    def _token_budget(self) -> int:
-        """Tokens that the next step may have; raises when a limit leaves no further turn."""
+    def _token_budget(self) -> TurnBudget:
+        """Tokens that the next turn may have; raises when a limit leaves no further one."""
         limits = self._setup.limits
         if len(self._ledger.transcript) >= limits.turn_limit:
             self._exceeded("turn_limit", "no answer was returned within {value:g} turns")
+        reasoning = limits.reasoning_tokens if self._decoder.mode.reasons else 0
         if limits.token_limit is None:
-            return limits.tokens_per_step
+            return TurnBudget(step=limits.tokens_per_step, reasoning=reasoning)
         rest = limits.token_limit - self._ledger.generated_tokens
         if rest <= 0:
             self._exceeded("token_limit", "no answer was returned within {value:g} generated tokens")
-        return min(limits.tokens_per_step, rest)
+        reasoning = min(reasoning, max(rest // 2, rest - limits.tokens_per_step))
+        return TurnBudget(step=min(limits.tokens_per_step, rest - reasoning), reasoning=reasoning)
 
     def _prompt(self) -> Prompt:
         situation = Situation(
@@ -146,6 +154,7 @@ class Run(AsyncIterator[Turn]):
             initial=self._setup.episode.bindings,
             turns=self._ledger.transcript.turns,
             instructions=self._setup.instructions,
+            thinks_aloud=self._decoder.thinks_aloud,
         )
         return build_prompt(self._setup.style, situation)
 
@@ -167,7 +176,7 @@ class Run(AsyncIterator[Turn]):
     def _no_step(self, proposal: Proposal, budget: int) -> Turn:
         """What the model can mend is told to it; a constrained step that is cut short ends the run."""
         problem = proposal.problem or ""
-        if self._decoder.mode is Mode.UNCONSTRAINED or proposal.repeats:
+        if not self._decoder.mode.well_typed or proposal.repeats:
             self._check_repeated(self._history.propose(proposal.text), proposal.text)
             told = f"Called already: {problem}" if proposal.repeats else f"Not a step: {problem}"
             return self._ledger.commit(proposal, observation=told, error=problem)
@@ -197,7 +206,7 @@ class Run(AsyncIterator[Turn]):
         calls = len(list(calls_of(step)))
         if limits.tool_call_limit is not None and ledger.tool_calls + calls > limits.tool_call_limit:
             self._exceeded("tool_call_limit", "step {turn} needs more than {value:g} tool calls in all")
-        self._setup.on_event(StepProposed(turn=ledger.next_turn, text=proposal.text))
+        self._setup.on_event(StepProposed(turn=ledger.next_turn, text=proposal.text, step=step))
         ledger.tool_calls += calls
         begun = perf_counter()
         try:

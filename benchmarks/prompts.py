@@ -18,7 +18,7 @@ from agentkit.agent import Agent
 from agentkit.evaluation import Outcome, Summary, evaluate
 from agentkit.limits import UsageLimits
 from agentkit.models import Model, resolve_model
-from agentkit.modes import AVAILABLE, Mode
+from agentkit.modes import Mode
 from agentkit.prompts import PromptVariant
 from episodes import Suite
 
@@ -84,13 +84,13 @@ def main() -> int:
     parser.add_argument("folder", nargs="?", default="examples/episodes")
     parser.add_argument("--model", default="default")
     parser.add_argument("--prompt", action="append", choices=[variant.name for variant in PromptVariant])
-    parser.add_argument("--mode", action="append", choices=[mode.value for mode in AVAILABLE])
+    parser.add_argument("--mode", action="append", choices=[mode.value for mode in Mode])
     parser.add_argument("--max-turns", type=int, default=8)
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     suite, model = Suite.load(options.folder), resolve_model(options.model)
     variants = [PromptVariant[name] for name in options.prompt or PromptVariant.__members__]
-    modes = [Mode(name) for name in options.mode or [mode.value for mode in AVAILABLE]]
+    modes = [Mode(name) for name in options.mode or [Mode.DIRECT.value, Mode.UNCONSTRAINED.value]]
     measurements = []
     for variant in variants:
         for mode in modes:

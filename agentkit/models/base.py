@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal, Protocol, Self, runtime_checkable
 
+from agentkit.models.reasoning import ReasoningFormat
 from aufbau.verdict import Verdict
+from aufbau.witness import Witness
 
 
 @runtime_checkable
@@ -35,6 +37,15 @@ class PrefixLike(Protocol):
 
     def try_feed(self, data: bytes, /) -> Verdict:
         """The verdict after `data`, committing nothing."""
+        ...
+
+
+@runtime_checkable
+class Completable(PrefixLike, Protocol):
+    """A prefix that can say how it may end; `aufbau.Prefix` can."""
+
+    def witness(self, max_bytes: int, max_steps: int) -> Witness:
+        """A short continuation that makes the text SATISFIED, or why none is known."""
         ...
 
 
@@ -66,6 +77,21 @@ class FinishReason(Enum):
     LENGTH = "length"
     # No token at all is admissible after the text so far.
     DEAD_END = "dead_end"
+
+
+class Steering(Enum):
+    """What became of a constrained generation's promise to end SATISFIED within its budget."""
+
+    # Nothing was promised: it was not asked, the text is free, or the stop policy is the paper's.
+    OFF = "off"
+    # The text came to its end with no token refused on the budget's account.
+    NOT_NEEDED = "not_needed"
+    # Tokens were refused or taken back, and so the text ends SATISFIED.
+    KEPT = "kept"
+    # The nearest end that was found is further away than the whole budget, so nothing was generated.
+    TOO_SMALL = "too_small"
+    # No end was found within the bounds of the search, so nothing is promised; `steering_reason` says why.
+    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -100,6 +126,12 @@ class TokenRecord:
     rejected: int
     # Natural logarithm of the token's probability before the mask, at temperature 1.
     logprob: float
+    # The budget chose it: better tokens were refused, as far as they were tried, after which it is not enough to end.
+    steered: bool = False
+    # What the model would have written instead; None where that is this token, or isn't known.
+    preferred: bytes | None = None
+    # How much less probable this token is than the likeliest one, in nats.
+    given_up: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -111,7 +143,7 @@ class Usage:
     cached_tokens: int = 0
     # Part of the prompt that the model had to read.
     prefilled_tokens: int = 0
-    # Tokens chosen, a stop token included.
+    # Tokens chosen, a stop token and tokens that were taken back included.
     generated_tokens: int = 0
 
     def __add__(self, other: Usage) -> Usage:
@@ -149,10 +181,18 @@ class Generation:
     finish: FinishReason
     usage: Usage = field(default_factory=Usage)
     timing: Timing = field(default_factory=Timing)
+    steering: Steering = Steering.OFF
+    # Of TOO_SMALL and UNKNOWN.
+    steering_reason: str = ""
 
 
 class Session(Protocol):
     """One conversation with a model; keeps what it read, so that a next turn only reads what is new."""
+
+    @property
+    def reasoning(self) -> ReasoningFormat | None:
+        """How the model sets its reasoning apart; None for a model without a form of its own."""
+        ...
 
     async def generate(
         self,
@@ -165,6 +205,8 @@ class Session(Protocol):
         stop: Sequence[str] = (),
         assistant_prefill: str = "",
         on_token: Callable[[TokenRecord], None] | None = None,
+        thinks: bool = False,
+        steer: bool = False,
     ) -> Generation:
         """Answer `messages`, continuing `assistant_prefill`.
 
@@ -172,6 +214,14 @@ class Session(Protocol):
         extensible; text that it already contains belongs in `assistant_prefill`. Without one the text is
         free and ends at the first of the `stop` strings, which is left out. `on_token` is called in the
         caller's event loop.
+
+        The prefill begins where the model's own form puts the answer, its reasoning skipped; with `thinks`, where
+        that form puts the reasoning, behind its opening tag. What this session generated last in the same answer
+        stays cut into tokens as it was generated, so that an answer after reasoning reads nothing again.
+
+        With `steer` a constrained text ends SATISFIED within `max_tokens`, where an end is known and the policy is
+        STRICT (`agentkit.models.budget` has the rule). Tokens may be taken back for it: `on_token` has heard of
+        them, the generation does not hold them.
         """
         ...
 

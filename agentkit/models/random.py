@@ -18,6 +18,7 @@ from agentkit.models.base import (
 )
 from agentkit.models.decoding import Decoder
 from agentkit.models.errors import SessionError
+from agentkit.models.reasoning import ReasoningFormat
 from aufbau.vocabulary import Vocabulary
 
 
@@ -52,6 +53,11 @@ class RandomSession:
         self._generations = 0
         self._closed = False
 
+    @property
+    def reasoning(self) -> ReasoningFormat | None:
+        """None: what it draws has no form."""
+        return None
+
     async def generate(
         self,
         messages: Sequence[Message],
@@ -63,6 +69,8 @@ class RandomSession:
         stop: Sequence[str] = (),
         assistant_prefill: str = "",
         on_token: Callable[[TokenRecord], None] | None = None,
+        thinks: bool = False,
+        steer: bool = False,
     ) -> Generation:
         """See `agentkit.models.Session`; always draws, whatever temperature is asked."""
         if self._closed:
@@ -76,6 +84,7 @@ class RandomSession:
             max_tokens=max_tokens,
             stop=stop,
             salt=self._generations,
+            steer=steer,
         )
         self._generations += 1
         flat = np.zeros(len(self._vocabulary))
@@ -84,7 +93,7 @@ class RandomSession:
             record = decoder.step(flat)
             if record is not None and on_token is not None:
                 on_token(record)
-        return decoder.generation(Usage(generated_tokens=len(decoder.records)), model_s=0.0)
+        return decoder.generation(Usage(generated_tokens=decoder.generated), model_s=0.0)
 
     async def aclose(self) -> None:
         """Close the conversation."""

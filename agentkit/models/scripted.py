@@ -22,6 +22,7 @@ from agentkit.models.base import (
     Usage,
 )
 from agentkit.models.errors import ScriptError, SessionError
+from agentkit.models.reasoning import ReasoningFormat
 from aufbau.verdict import Verdict
 
 # What counts as one token of a given text: a word with the white space before it.
@@ -38,14 +39,18 @@ class ScriptedModel:
     strict stop policy, under which no model could have stopped there, and STOP under the paper's.
     """
 
-    def __init__(self, replies: Iterable[str], *, name: str = "scripted") -> None:
+    def __init__(
+        self, replies: Iterable[str], *, name: str = "scripted", reasoning: ReasoningFormat | None = None
+    ) -> None:
+        """`reasoning` makes it a model that sets its reasoning apart in this form."""
         self.name = name
+        self._reasoning = reasoning
         self._replies = deque(replies)
         self._given = 0
 
     def session(self) -> TextSession:
         """A conversation; all conversations of one model share its replies."""
-        return TextSession(self._next)
+        return TextSession(self._next, self._reasoning)
 
     @property
     def remaining(self) -> int:
@@ -65,21 +70,28 @@ class ScriptedModel:
 class FunctionModel:
     """Answers with what a function (plain or async) of messages and prefix returns, held to the oracle."""
 
-    def __init__(self, function: Answer, *, name: str | None = None) -> None:
+    def __init__(self, function: Answer, *, name: str | None = None, reasoning: ReasoningFormat | None = None) -> None:
         self.name: str = name or str(getattr(function, "__name__", "function"))
         self._function = function
+        self._reasoning = reasoning
 
     def session(self) -> TextSession:
         """A conversation; the function sees all of its messages at each turn."""
-        return TextSession(self._function)
+        return TextSession(self._function, self._reasoning)
 
 
 class TextSession:
     """One conversation with a model whose answers are whole texts."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: Answer, reasoning: ReasoningFormat | None = None) -> None:
         self._answer = answer
+        self._reasoning = reasoning
         self._closed = False
+
+    @property
+    def reasoning(self) -> ReasoningFormat | None:
+        """As the model was given it."""
+        return self._reasoning
 
     async def generate(
         self,
@@ -92,8 +104,10 @@ class TextSession:
         stop: Sequence[str] = (),
         assistant_prefill: str = "",
         on_token: Callable[[TokenRecord], None] | None = None,
+        thinks: bool = False,
+        steer: bool = False,
     ) -> Generation:
-        """See `agentkit.models.Session`; nothing is sampled, and a token is a word with its white space."""
+        """See `agentkit.models.Session`; nothing is sampled or steered, and a token is a word with its white space."""
         if self._closed:
             raise SessionError("this session is closed; open another with model.session()")
         await anyio.lowlevel.checkpoint()

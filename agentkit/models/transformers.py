@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any, NamedTuple
 
-import anyio.to_thread
 import numpy as np
 import numpy.typing as npt
-from anyio.lowlevel import RunVar
 
 from agentkit.models.base import (
     Generation,
@@ -22,37 +21,71 @@ from agentkit.models.base import (
     TokenRecord,
     Usage,
 )
+from agentkit.models.batching import Batcher
 from agentkit.models.decoding import Decoder
 from agentkit.models.errors import ContextOverflowError, SessionError
 from agentkit.models.extras import require
 from agentkit.models.loading import load_pretrained
-from agentkit.models.prompt import prompt_tokens
+from agentkit.models.packed import PackedReader, Packing, UnpackableError, pack, portion
+from agentkit.models.prompt import Answer, reasoning_of
+from agentkit.models.reasoning import ReasoningFormat
 from aufbau.vocabulary import Vocabulary
-
-# Tokens of a prompt that are read in one forward pass; between passes a generation can be cancelled.
-PREFILL_PORTION = 512
-
-Result = TypeVar("Result")
 
 
 class TransformersModel:
     """A causal language model and its fast tokenizer, both as `transformers` loads them.
 
     Any number of sessions may share it, also from several event loops: one forward pass runs at a time,
-    in a worker thread, so an event loop never waits for it.
+    in a worker thread, so an event loop never waits for it. Sessions that generate at once share passes
+    (`agentkit.models.batching` has the policy), up to `max_batch` of them, where the model can be read so
+    (`reads_alone` says). `reproducible` results are equal bit for bit, whoever else is in the pass, at the cost of
+    passes over few tokens (`agentkit.models.packed`). With `share_prefixes` a session copies what another one has
+    read of the same text, such as instructions and tools, instead of reading it again.
     """
 
-    def __init__(self, model: Any, tokenizer: Any, *, name: str | None = None) -> None:
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        *,
+        name: str | None = None,
+        max_batch: int = 16,
+        reproducible: bool = False,
+        share_prefixes: bool = False,
+    ) -> None:
+        if max_batch < 1:
+            raise ValueError(f"max_batch must be a whole number from 1 on, not {max_batch}")
+        if reproducible and share_prefixes:
+            raise ValueError("reproducible=True and share_prefixes=True: what is shared depends on the company")
         self.name: str = name or str(getattr(model.config, "_name_or_path", "") or type(model).__name__)
         self.tokenizer = tokenizer
         self.vocabulary = Vocabulary.from_tokenizer(tokenizer, stop=_end_tokens(model))
         limit = getattr(model.config, "max_position_embeddings", None)
         self.context_length: int | None = int(limit) if limit else None
         self._model = model.eval()
-        # One thread of each event loop waits for the lock, the others queue in the loop, first come first
-        # served.
-        self._queue: RunVar[anyio.CapacityLimiter] = RunVar(f"forward passes of {self.name}")
-        self._lock = threading.Lock()
+        self.share_prefixes = share_prefixes
+        self._passes = partial(pack, max_batch=max_batch, reproducible=reproducible, share_prefixes=share_prefixes)
+        self._packing: Packing | _Alone | None = None
+        self._trying = threading.Lock()
+        self.batcher = Batcher(self._engine, name=self.name)
+
+    @cached_property
+    def reasoning(self) -> ReasoningFormat | None:
+        """How the chat template sets reasoning apart; None where it does not."""
+        return reasoning_of(self.tokenizer)
+
+    @cached_property
+    def added(self) -> Mapping[str, int]:
+        """The tokens beside the vocabulary's own, special or not, by their text."""
+        return {str(entry.content): int(token) for token, entry in self.tokenizer.added_tokens_decoder.items()}
+
+    def spelling(self, token: int) -> bytes:
+        """What a token stands for in a prompt, where special tokens are written out."""
+        return self.vocabulary.spelling(token) or self._added_texts.get(token, b"")
+
+    @cached_property
+    def _added_texts(self) -> Mapping[int, bytes]:
+        return {token: text.encode() for text, token in self.added.items()}
 
     @classmethod
     def load(cls, name_or_path: str, *, device: str | None = None, dtype: str | None = None) -> TransformersModel:
@@ -69,23 +102,37 @@ class TransformersModel:
         """A new conversation with an empty cache."""
         return TransformersSession(self)
 
-    def reader(self) -> CachedReader:
+    def reader(self) -> Reader:
         """The model under a key-value cache of its own; what a session decodes with."""
-        return CachedReader(self._model)
+        return self._engine().reader()
 
-    async def exclusively(self, work: Callable[[], Result]) -> Result:
-        """Run `work` in a worker thread while no other forward pass of this model runs."""
+    def room(self, prompt: Sequence[int]) -> int:
+        """Tokens that can follow a prompt in the model's context. Raises `ContextOverflowError` for none."""
+        limit = self.context_length
+        if limit is not None and len(prompt) >= limit:
+            raise ContextOverflowError(self.name, len(prompt), limit)
+        return 1 << 62 if limit is None else limit - len(prompt)
 
-        def alone() -> Result:
-            with self._lock:
-                return work()
+    def retire(self, reader: Reader | None) -> None:
+        """A session does not need what it has read any more."""
+        if isinstance(reader, PackedReader) and isinstance(self._packing, Packing):
+            self._packing.retire(reader)
 
-        try:
-            queue = self._queue.get()
-        except LookupError:
-            queue = anyio.CapacityLimiter(1)
-            self._queue.set(queue)
-        return await anyio.to_thread.run_sync(alone, limiter=queue)
+    @property
+    def reads_alone(self) -> str | None:
+        """Why each pass holds one session's tokens only; None where sessions share passes. May take a second."""
+        engine = self._engine()
+        return engine.reason if isinstance(engine, _Alone) else None
+
+    def _engine(self) -> Packing | _Alone:
+        """How passes are run; found out when it is first needed. Blocks."""
+        with self._trying:
+            if self._packing is None:
+                try:
+                    self._packing = self._passes(self._model)
+                except UnpackableError as error:
+                    self._packing = _Alone(self._model, str(error))
+            return self._packing
 
 
 class TransformersSession:
@@ -93,8 +140,16 @@ class TransformersSession:
 
     def __init__(self, model: TransformersModel) -> None:
         self._model = model
-        self._reader: CachedReader | None = model.reader()
+        # Made in a worker thread, by the first generation.
+        self._reader: Reader | None = None
         self._busy = False
+        self._closed = False
+        self._answer = Answer(model.tokenizer, model.spelling)
+
+    @property
+    def reasoning(self) -> ReasoningFormat | None:
+        """As the chat template has it."""
+        return self._model.reasoning
 
     async def generate(
         self,
@@ -107,85 +162,146 @@ class TransformersSession:
         stop: Sequence[str] = (),
         assistant_prefill: str = "",
         on_token: Callable[[TokenRecord], None] | None = None,
+        thinks: bool = False,
+        steer: bool = False,
     ) -> Generation:
         """See `Session`. Cancelled, it ends after the current token; the session stays usable."""
-        if self._reader is None:
+        if self._closed:
             raise SessionError("this session is closed; open another with model.session()")
         if self._busy:
             raise SessionError("this session is generating already; open a session for each conversation")
-        self._busy = True
-        try:
-            turn = _Turn(self._model, self._reader)
-            await self._model.exclusively(lambda: turn.open(messages, assistant_prefill))
-            turn.decoder = Decoder(
+
+        def begin() -> _Begun:
+            prompt = self._answer.cut(messages, assistant_prefill, thinks=thinks)
+            room = self._model.room(prompt)
+            if self._reader is None:
+                self._reader = self._model.reader()
+            decoder = Decoder(
                 self._model.vocabulary,
                 prefix=prefix,
                 sampling=sampling,
                 stop_policy=stop_policy,
-                max_tokens=min(max_tokens, turn.room),
+                max_tokens=min(max_tokens, room),
                 stop=stop,
-                salt=len(turn.prompt),
+                stop_tokens=[token for text in stop if (token := self._model.added.get(text)) is not None],
+                salt=len(prompt),
+                steer=steer,
             )
-            while turn.decoder.finish is None:
-                record = await self._model.exclusively(turn.advance)
-                if record is not None and on_token is not None:
-                    on_token(record)
-            return turn.decoder.generation(turn.usage(), model_s=turn.model_s)
+            return _Begun(prompt, self._reader, decoder)
+
+        self._busy = True
+        try:
+            turn = _Turn(begin)
+            await self._model.batcher.run(turn, on_token)
+            generation = turn.decoder.generation(turn.usage(), model_s=turn.model_s)
+            self._answer.grow(generation)
+            return generation
         finally:
             self._busy = False
+            self._let_go()
 
     async def aclose(self) -> None:
-        """Drop the cache; the model itself stays loaded."""
-        self._reader = None
+        """Drop the cache, or have it dropped when the generation at work ends; the model itself stays loaded."""
+        self._closed = True
+        self._let_go()
+
+    def _let_go(self) -> None:
+        if self._closed and not self._busy:
+            self._model.retire(self._reader)
+            self._reader = None
+
+
+class _Begun(NamedTuple):
+    """What a turn starts with."""
+
+    prompt: list[int]
+    reader: Reader
+    decoder: Decoder
 
 
 class _Turn:
-    """One generation at work; all but its creation happens in a worker thread."""
+    """One generation at work: a job of the batcher; all but its creation happens in a worker thread."""
 
+    prompt: list[int]
+    reader: Reader
     decoder: Decoder
 
-    def __init__(self, model: TransformersModel, reader: CachedReader) -> None:
-        self._model = model
-        self._reader = reader
+    def __init__(self, begin: Callable[[], _Begun]) -> None:
+        self._begin = begin
+        # Of the prompt; the rest of it was in the cache.
+        self._prefilled = 0
         self._pending: list[int] = []
-        self._cached = 0
-        self.prompt: list[int] = []
-        self.room = 0
         self.model_s = 0.0
 
-    def open(self, messages: Sequence[Message], prefill: str) -> None:
-        """Cut the prompt into tokens, and keep of the cache what the prompt begins with."""
-        self.prompt = prompt_tokens(self._model.tokenizer, messages, prefill)
-        limit = self._model.context_length
-        if limit is not None and len(self.prompt) >= limit:
-            raise ContextOverflowError(self._model.name, len(self.prompt), limit)
-        self.room = 1 << 62 if limit is None else limit - len(self.prompt)
-        self._cached = self._reader.rewind(self.prompt)
-        self._pending = self.prompt[self._cached :]
+    def start(self) -> None:
+        """Keep of the cache what the prompt begins with."""
+        self.prompt, self.reader, self.decoder = self._begin()
+        self._keep()
 
-    def advance(self) -> TokenRecord | None:
-        """Read a portion of what is pending; after the last choose a token. None where none was chosen."""
+    def _keep(self) -> None:
+        self._pending = self.prompt[self.reader.rewind(self.prompt) :]
+
+    def next(self) -> Sequence[int]:
+        """What is to be read next. Of a prompt, other sessions may have read more meanwhile."""
+        if not self.decoder.generated and len(self._pending) > 1:
+            self._keep()
+        return self._pending
+
+    @property
+    def finished(self) -> bool:
+        """Has the text ended?"""
+        return self.decoder.finish is not None
+
+    def take(self, read: int, scores: npt.NDArray[np.float32], model_s: float) -> TokenRecord | None:
+        """Once all that was pending is read, choose a token. None where none was chosen."""
         start = perf_counter()
-        portion, self._pending = self._pending[:PREFILL_PORTION], self._pending[PREFILL_PORTION:]
-        logits = self._reader.extend(portion)
+        self._pending = self._pending[read:]
+        if not self.decoder.generated:
+            self._prefilled += read
         record = None
-        oracle_before = self.decoder.oracle_s
+        oracle_before, taken_back = self.decoder.oracle_s, self.decoder.taken_back
         if not self._pending:
-            record = self.decoder.step(logits)
-            if record is not None and record.token is not None:
+            record = self.decoder.step(scores)
+            if self.decoder.taken_back > taken_back:
+                self._pending = self._go_back()
+            elif record is not None and record.token is not None:
                 self._pending = [record.token]
-        self.model_s += perf_counter() - start - (self.decoder.oracle_s - oracle_before)
+        self.model_s += model_s + perf_counter() - start - (self.decoder.oracle_s - oracle_before)
         return record
+
+    def _go_back(self) -> list[int]:
+        """Take from the cache what the decoder took back; what is to be read again."""
+        series = [*self.prompt, *(record.token for record in self.decoder.records if record.token is not None)]
+        return series[self.reader.rewind(series) :]
 
     def usage(self) -> Usage:
         """The tokens of this turn. A generation that ended before its first token has read no prompt."""
-        unread = 0 if self.decoder.records else len(self._pending)
+        unread = 0 if self.decoder.generated else len(self._pending)
         return Usage(
             prompt_tokens=len(self.prompt),
-            cached_tokens=self._cached,
-            prefilled_tokens=len(self.prompt) - self._cached - unread,
-            generated_tokens=len(self.decoder.records),
+            cached_tokens=len(self.prompt) - self._prefilled - unread,
+            prefilled_tokens=self._prefilled,
+            generated_tokens=self.decoder.generated,
         )
+
+
+class _Alone:
+    """Passes of a model that is read one sequence at a time."""
+
+    max_batch = 1
+
+    def __init__(self, model: Any, reason: str) -> None:
+        self._model = model
+        self.reason = reason
+        self.portion = portion(model)
+
+    def reader(self) -> CachedReader:
+        """An empty sequence."""
+        return CachedReader(self._model)
+
+    def read(self, parts: Sequence[tuple[CachedReader, Sequence[int]]]) -> list[npt.NDArray[np.float32]]:
+        """Read tokens after those of the readers, one after the other."""
+        return [reader.extend(tokens) for reader, tokens in parts]
 
 
 class CachedReader:
@@ -247,6 +363,9 @@ class CachedReader:
 
     def _forget(self) -> None:
         self._tokens, self._cache = [], None
+
+
+Reader = PackedReader | CachedReader
 
 
 def _end_tokens(model: Any) -> list[int]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from agentkit.models import Message
 from aufbau.verdict import Verdict
+from aufbau.witness import Outcome, Witness
 
 HELLO = [Message(role="user", content="hello")]
 
@@ -97,6 +98,40 @@ class Nothing:
 
     def try_feed(self, data: bytes, /) -> Verdict:
         return self.feed(data).verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Some `a`s, then a `b`; a witness is only known from some length on, and with `trap` an `x` is a dead end."""
+
+    text: bytes = b""
+    known_from: int = 0
+    trap: bool = False
+
+    @property
+    def verdict(self) -> Verdict:
+        body = self.text.rstrip(b"x") if self.trap else self.text
+        if body.strip(b"a") or (self.trap and self.text.count(b"x") > 1):
+            ended = body.endswith(b"b") and not body[:-1].strip(b"a") and body == self.text
+            return Verdict.SATISFIED if ended else Verdict.LOST
+        return Verdict.LIVE
+
+    @property
+    def extensible(self) -> bool:
+        return self.verdict is Verdict.LIVE
+
+    def feed(self, data: bytes, /) -> Counted:
+        return Counted(self.text + data, self.known_from, self.trap)
+
+    def try_feed(self, data: bytes, /) -> Verdict:
+        return self.feed(data).verdict
+
+    def witness(self, max_bytes: int, max_steps: int) -> Witness:
+        if self.verdict is Verdict.SATISFIED:
+            return Witness(outcome=Outcome.FOUND, text=b"", reason="")
+        if len(self.text) < self.known_from or b"x" in self.text:
+            return Witness(outcome=Outcome.UNKNOWN, text=None, reason="too dark to see")
+        return Witness(outcome=Outcome.FOUND, text=b"b", reason="")
 
 
 CORPUS = [

@@ -22,11 +22,13 @@ from agentkit import (
     RepeatedStep,
     RunEnded,
     RunError,
+    RunStarted,
     StepProposed,
     StopReason,
     TokenGenerated,
     ToolFailed,
     TurnEnded,
+    TurnStarted,
     UsageLimitExceeded,
     UsageLimits,
 )
@@ -160,7 +162,7 @@ def test_iter_hands_out_each_turn_as_it_ends(calls: Calls) -> None:
     anyio.run(main)
     assert bound == [["p"], ["p", "n"], ["p", "n"]]
     kinds = [type(event) for event in events if not isinstance(event, TokenGenerated)]
-    assert kinds == [StepProposed, TurnEnded] * 3 + [RunEnded]
+    assert kinds == [RunStarted, *[TurnStarted, StepProposed, TurnEnded] * 3, RunEnded]
     tokens = b"".join(event.token.text for event in events if isinstance(event, TokenGenerated))
     assert tokens.decode() == "".join(THREE_TURNS)
 

@@ -168,3 +168,26 @@ def test_nothing_is_pruned_where_nothing_was_called(output: ToolType | None) -> 
         for end in range(len(step)):
             fed = prefix.feed(step[:end])
             assert fed.verdict is fed.inner.verdict
+
+
+# Witnesses
+
+
+@pytest.mark.parametrize(("scope", "past", "step", "lost"), CASES)
+def test_a_witness_obeys_the_rule(scope: dict[str, str], past: list[str], step: str, lost: str | None) -> None:
+    """At every beginning of a step that is not LOST, a continuation is found, and nothing in it is a repetition."""
+    prefix = start(scope, past)
+    for byte in step.encode()[: None if lost is None else len(lost.encode()) - 1]:
+        found = prefix.witness()
+        assert found.text is not None, (prefix.text, found.reason)
+        after = prefix.feed(found.text)
+        assert after.verdict is Verdict.SATISFIED
+        tree = after.tree()
+        assert tree is not None and not prefix._repeats(tree)
+        prefix = prefix.feed(bytes((byte,)))
+
+
+def test_where_only_repetitions_are_left_there_is_no_witness() -> None:
+    prefix = start({"d": "doc"}, ["let n = pages(d);"])
+    assert prefix.inner.feed("let m = pages(").witness().text == b"d);"
+    assert prefix.feed("let m = pages(").witness().text is None

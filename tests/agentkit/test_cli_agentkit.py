@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agentkit import cli
+from agentkit import Mode, cli
 from agentkit.models import MissingExtraError, Model, ModelNotFoundError, ScriptedModel
 
 SOLVED = ('let d = search("aurora");', "let n = count(d);", "return n;")
@@ -111,6 +111,20 @@ def test_the_demo_is_an_episode_that_can_be_solved(script: list[str], capsys: py
     assert "passed" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("mode", list(Mode))
+def test_every_mode_and_policy_can_be_asked_for(
+    tmp_path: Path, script: list[str], capsys: pytest.CaptureFixture[str], mode: Mode
+) -> None:
+    script += [" it is said again and again", "return 1;"] if mode.reasons else ["return 1;"]
+    one = str(write(tmp_path, ["a"], 1) / "a.toml")
+    arguments = ["run", one, "--json", "--mode", mode.value, "--reasoning-tokens", "5", "--stop-policy", "paper"]
+    assert cli.main(arguments) == 0
+    run = json.loads(capsys.readouterr().out)
+    assert run["telemetry"][0]["reasoning_tokens"] == (5 if mode.reasons else 0)
+    assert run["telemetry"][0]["steering"] == "off"
+    assert run["turns"][0]["thought"] == ("it is said again and" if mode.reasons else "")
+
+
 BAD_FILES = [
     ("prompt = 'x'\noutput = 'int'", "output"),
     ("prompt = 3", "prompt"),
@@ -155,8 +169,10 @@ def test_a_model_that_is_not_there(
 BAD_OPTIONS = [
     (["walk"], "invalid choice: 'walk'"),
     (["run"], "EPISODE.toml|FOLDER"),
-    (["demo", "--mode", "mixed"], "invalid choice: 'mixed'"),
+    (["demo", "--mode", "mixd"], "invalid choice: 'mixd'"),
     (["demo", "--max-turns", "0"], "less than 1"),
+    (["demo", "--reasoning-tokens", "0"], "less than 1"),
+    (["demo", "--stop-policy", "mine"], "invalid choice: 'mine'"),
 ]
 
 

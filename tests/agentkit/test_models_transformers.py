@@ -22,6 +22,7 @@ import torch
 
 from agentkit.models import (
     ContextOverflowError,
+    Decoder,
     FinishReason,
     Generation,
     Message,
@@ -36,9 +37,10 @@ from agentkit.models import (
     resolve_model,
 )
 from agentkit.models.prompt import prompt_text, prompt_tokens
+from agentkit.models.transformers import CachedReader
 from aufbau.verdict import Verdict
 from aufbau.vocabulary import admissible
-from tests.agentkit.models_toys import HELLO, Brackets, Digits, byte_level_tokenizer, tiny_llama
+from tests.agentkit.models_toys import HELLO, Brackets, Counted, Digits, byte_level_tokenizer, tiny_llama
 
 TOKENIZER = byte_level_tokenizer()
 # Matrices this small gain nothing from more threads, and lose much where other work runs beside.
@@ -139,7 +141,7 @@ def test_a_sliding_window_that_cannot_go_back_is_read_again() -> None:
 
 
 def test_a_failed_pass_leaves_nothing_cached() -> None:
-    reader = tiny().reader()
+    reader = CachedReader(tiny()._model)
     reader.extend([5, 6, 7])
     with pytest.raises(IndexError):
         reader.extend([10**6])
@@ -321,6 +323,36 @@ def test_a_complete_prefix_costs_no_forward_pass() -> None:
     result = anyio.run(lambda: ask(model.session(), Digits(b"1234"), assistant_prefill="1234"))
     assert (result.text, result.finish) == ("", FinishReason.SATISFIED)
     assert result.usage.prefilled_tokens == 0
+
+
+def test_what_is_taken_back_leaves_the_cache_too() -> None:
+    """Steered generations through the cache are those of a decoder that is given the scores of whole series."""
+    # An `x` is a dead end there, which is only seen behind it.
+    start = Counted(trap=True)
+    taken_back = 0
+    for seed in range(6):
+        model = tiny(seed)
+        prompt = prompt_tokens(TOKENIZER, HELLO, "")
+        sampling = Sampling(temperature=4.0, seed=seed)
+        decoder = Decoder(
+            model.vocabulary,
+            prefix=start,
+            sampling=sampling,
+            stop_policy=StopPolicy.STRICT,
+            max_tokens=20,
+            salt=len(prompt),
+            steer=True,
+        )
+        while decoder.finish is None:
+            chosen = [record.token for record in decoder.records if record.token is not None]
+            decoder.step(logits_without_cache(model, [*prompt, *chosen]))
+        session = model.session()
+        cached = anyio.run(partial(ask, session, start, sampling=sampling, max_tokens=20, steer=True))
+        assert [one.token for one in cached.tokens] == [one.token for one in decoder.records]
+        assert cached.prefix is not None and cached.prefix.verdict is Verdict.SATISFIED
+        assert cached.usage.generated_tokens == decoder.generated == len(cached.tokens) + decoder.taken_back
+        taken_back += decoder.taken_back
+    assert taken_back
 
 
 def test_prompts_by_template_and_without() -> None:

@@ -1,0 +1,53 @@
+"""Masked programs end at an empty line, and nothing else about them changes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentkit.models import RandomModel, Sampling, StopPolicy
+from agentkit.study.closing import ClosingPrefix, ClosingSession, Spellings
+from agentkit.synthesis.languages import oracle_of
+from aufbau import Prefix, Verdict
+from aufbau.vocabulary import Vocabulary
+
+TOKENS = [b"1", b"2", b"x", b"(", b")", b" + ", b"=>", b"let", b"\n", b"\n\n", b" ", b"true", b": Int", *[b"?"] * 40]
+VOCABULARY = Vocabulary([*TOKENS, *(bytes((byte,)) for byte in range(256)), b""], stop=[len(TOKENS) + 256])
+# text of finite lambda, and whether it is over
+ENDS = [("1\n\n", True), ("1\n \t\n", True), ("1\n", False), ("1", False), ("(1\n\n", False), ("1 +\n\n", False)]
+
+
+def begun(text: str) -> Prefix:
+    return oracle_of("fun").start(context={"x": "Int"}).feed(text)
+
+
+@pytest.mark.parametrize(("text", "over"), ENDS)
+def test_a_whole_program_ends_at_an_empty_line(text: str, over: bool) -> None:
+    prefix = ClosingPrefix(begun(text), None)
+    assert prefix.extensible is not over
+    assert begun(text).extensible
+
+
+@given(st.lists(st.sampled_from(TOKENS), max_size=6).map(b"".join), st.permutations(range(len(TOKENS))))
+def test_candidates_are_judged_as_without_it(text: bytes, order: list[int]) -> None:
+    inner = begun("").feed(text)
+    prefix = ClosingPrefix(inner, Spellings(VOCABULARY))
+    # More refusals than it takes to have the mask worked out.
+    for token in order:
+        assert prefix.try_feed(TOKENS[token]) is inner.try_feed(TOKENS[token])
+    assert prefix.feed(b"1").text == text + b"1"
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("seed", range(4))
+async def test_a_session_gives_back_the_prefix_it_was_given(seed: int) -> None:
+    model = RandomModel(seed, VOCABULARY)
+    session = ClosingSession(model.session(), VOCABULARY)
+    generation = await session.generate(
+        [], prefix=begun(""), sampling=Sampling(), max_tokens=30, stop_policy=StopPolicy.STRICT, steer=True
+    )
+    reached = generation.prefix
+    assert isinstance(reached, Prefix) and reached.verdict is Verdict.SATISFIED
+    assert reached.text.decode() == generation.text
+    await session.aclose()
