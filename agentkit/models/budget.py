@@ -35,9 +35,11 @@ from aufbau.vocabulary import Vocabulary
 
 Scores = npt.NDArray[np.floating[Any]]
 
-# Steps of searches that decide whether tokens are taken back, and of others. One that finds an end takes about 1 ms in
-# tool steps, finite lambda and core ML and C, some 30 ms in whole ML and C programs; one that gives up, up to 1 s.
+# Steps of the search at the start, which also looks for a proof that there is no end, of searches that decide whether
+# tokens are taken back, and of others. One that finds an end takes about 1 ms in tool steps, finite lambda and core ML
+# and C, some 30 ms in whole ML and C programs.
 START_STEPS: Final = 10_000
+NEAR_STEPS: Final = 4_000
 STEPS: Final = 1_000
 MAX_BYTES: Final = 400
 # Tokens chosen freely before a plan is sought anew: where one is found, no more than these can be taken back.
@@ -136,7 +138,7 @@ class Budget:
         if not near and count < self._look_at:
             return True
         self._look_at = count + EVERY
-        plan = self._plan(prefix, START_STEPS if near else STEPS)
+        plan = self._plan(prefix, NEAR_STEPS if near else STEPS)
         if plan is None:
             return not near
         if len(plan.tokens) > rest:
