@@ -1,8 +1,5 @@
-"""Prints the grammar of the built-in tools, as shipped: `python -m dialects > dialects/grammars/tool.auf`."""
+"""`python -m dialects`; see `dialects.command`."""
 
-from dialects.clike import grammar_text
-from dialects.universe import Universe
-from registry import builtin
+from dialects.command import main
 
-with builtin() as tools:
-    print(grammar_text(tools, Universe.of(tools)), end="")
+raise SystemExit(main())

@@ -9,10 +9,9 @@ from enum import StrEnum
 from typing import Protocol
 
 from aufbau import Grammar, Node, Oracle, Prefix
-from dialects.discipline import OPEN_KEY, OUTPUT_KEY
+from dialects.ambient import Ambient
 from dialects.errors import ContextError
 from dialects.reader import Reader
-from dialects.realizable import CALL_KEY, Results, can_call, guarded, inhabited, key_of
 from dialects.steps import Expression, Program, Step
 from dialects.universe import Universe
 from dialects.values import expression_of
@@ -63,6 +62,10 @@ class Dialect(Protocol):
         """
         ...
 
+    def grammar_text(self, registry: Registry, *, nested: bool = False, types: Iterable[ToolType] = ()) -> str:
+        """The `.auf` text of that language."""
+        ...
+
 
 @dataclass(frozen=True, kw_only=True)
 class LoweredDialect:
@@ -75,51 +78,49 @@ class LoweredDialect:
     realizable: bool  # whether demands that Γ cannot meet are cut off
     grammar: Grammar
     words: frozenset[str]  # spellings that the grammar reserves, so that no bound name can have them
+    announced: bool  # whether the grammar asks which types bound names have
     reader: Reader
     renderer: Renderer
+    keyword_renderer: Renderer  # the same, with every argument by keyword
     oracle: Oracle = field(init=False)
+    ambient: Ambient = field(init=False)
 
     def __post_init__(self) -> None:
         """Compile the grammar once."""
         object.__setattr__(self, "oracle", Oracle(self.grammar))
+        ambient = Ambient(
+            self.universe, self.registry, nested=self.nested, realizable=self.realizable, announced=self.announced
+        )
+        object.__setattr__(self, "ambient", ambient)
 
     def start(
-        self, context: Mapping[str, ToolType], output: ToolType | None = None, root: Root | str = Root.STEP
+        self,
+        context: Mapping[str, ToolType],
+        output: ToolType | None = None,
+        root: Root | str = Root.STEP,
+        *,
+        turns: int | None = None,
     ) -> Prefix:
         """The empty prefix of a step or program under Γ; `output` is the type that a return must have.
 
-        Raises `ContextError` when Γ or the output type lies outside the language.
+        `turns` is how many steps may be taken from here on, this one included. With it (and `realizable`) a binding is
+        lost as soon as no way would be left to return in the turns after it; LOST at once means that none is left now.
+        Raises `ContextError` when Γ or the output type lies outside the language, or the turns make no sense.
         """
         for name, kind in context.items():
             self._check_name(name)
             self._check_type(kind, f"the type of {name}")
         if output is not None:
             self._check_type(output, "the output type")
+        if turns is not None and (turns < 1 or Root(root) is Root.PROGRAM):
+            raise ContextError(
+                f"turns={turns}: a step takes one turn at least, and a program has no turns; leave it out"
+            )
+        program = Root(root) is Root.PROGRAM
+        ambient = self.ambient.program(context, output) if program else self.ambient.step(context, output, turns)
         return self.oracle.start(
-            context={name: kind.name for name, kind in context.items()},
-            symbol=str(Root(root)),
-            ambient=self._ambient(context, output, Root(root)),
+            context={name: kind.name for name, kind in context.items()}, symbol=str(Root(root)), ambient=ambient
         )
-
-    def _ambient(self, context: Mapping[str, ToolType], output: ToolType | None, root: Root) -> dict[str, str]:
-        """The ambient keys that hold: what may be returned, and what exists.
-
-        In a program later steps see more than Γ, so there whatever calls could ever make counts as existing.
-        """
-        types = frozenset(self.universe.by_name)
-        if self.realizable:
-            results = Results.NESTED if self.nested else Results.NOWHERE
-            results = Results.BOUND if root is Root.PROGRAM else results
-            types = inhabited(self.universe, self.registry, context, results)
-        keys = {key_of(kind): kind.name for kind in guarded(self.universe) if kind.name in types}
-        any_type = next(iter(self.universe)).name  # for the keys that only say yes
-        if can_call(self.registry, types):
-            keys[CALL_KEY] = any_type
-        if output is None:
-            keys |= {OPEN_KEY: any_type} if types else {}
-        elif output.name in types:
-            keys[OUTPUT_KEY] = output.name
-        return keys
 
     def read_step(self, node: Node) -> Step:
         """The step that a tree of root `Step` stands for."""
@@ -129,9 +130,9 @@ class LoweredDialect:
         """The program that a tree of root `Program` stands for."""
         return self.reader.program(node)
 
-    def render_step(self, step: Step) -> str:
-        """A step on one line, as the grammar reads it."""
-        return self.renderer.step(step)
+    def render_step(self, step: Step, *, keywords: bool = False) -> str:
+        """A step on one line, as the grammar reads it; with `keywords`, every argument is by keyword."""
+        return (self.keyword_renderer if keywords else self.renderer).step(step)
 
     def render_program(self, program: Program) -> str:
         """A program, one step a line."""

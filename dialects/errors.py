@@ -4,7 +4,8 @@ DialectError
 ├── LoweringError     a registry, or a set of types, that the surface cannot spell
 ├── ContextError      a name or type in Γ, or a demanded output, that the lowered language cannot hold
 ├── SpellingError     a value that has no literal in the surface (a handle, a number that is not finite)
-└── ReadingError      a syntax tree that is not a step of this dialect
+├── ReadingError      a syntax tree that is not a step of this dialect
+└── TranslationError  a text that is no step of the dialect it is to be translated from
 """
 
 from __future__ import annotations
@@ -28,3 +29,7 @@ class SpellingError(DialectError):
 
 class ReadingError(DialectError):
     """A tree was not built by this dialect's grammar, or not at the root that was asked for."""
+
+
+class TranslationError(DialectError):
+    """A text is not a complete step or program; the message says why."""

@@ -1,4 +1,4 @@
-"""The literals that JSON-like surfaces share: their regular expressions, what they denote, how they are spelled.
+"""Numbers and dates of every surface, and strings as JSON has them: their regular expressions, meaning and spelling.
 
 Each expression is exact: whatever it matches denotes a value, and no match denotes two. So a string never holds half
 a surrogate pair, a number is never infinite, and 30 February is no date.
@@ -32,7 +32,8 @@ FLOAT_PATTERN = rf"-?({_WHOLE}(\.{_DIGITS}([eE][+-]?[0-9]{{1,2}})?|[eE][+-]?[0-9
 _YEAR = "([0-9]{3}[1-9]|[0-9]{2}[1-9]0|[0-9][1-9]00|[1-9]000)"
 _LEAP_YEAR = "([0-9]{2}(0[48]|[2468][048]|[13579][26])|(0[48]|[2468][048]|[13579][26])00)"
 _DAY = "((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|1[0-9]|2[0-8]))"
-DATE_PATTERN = f'"({_YEAR}-{_DAY}|{_LEAP_YEAR}-02-29)"'
+DAY_PATTERN = f"({_YEAR}-{_DAY}|{_LEAP_YEAR}-02-29)"
+DATE_PATTERN = f'"{DAY_PATTERN}"'
 
 _INT = re.compile(INT_PATTERN)
 _FLOAT = re.compile(FLOAT_PATTERN)
@@ -54,11 +55,16 @@ def read_date(text: str) -> datetime.date:
 
 def spell_text(value: str) -> str:
     """A string as JSON, with every character that JSON lets stand written as itself."""
+    refuse_surrogates(value)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def refuse_surrogates(value: str) -> None:
+    """Raise `SpellingError` for a string that is no Unicode text."""
     if _SURROGATE.search(value):
         raise SpellingError(
             f"the string {value!r} holds half a surrogate pair, which is no Unicode text; remove that character"
         )
-    return json.dumps(value, ensure_ascii=False)
 
 
 def spell_int(value: int) -> str:

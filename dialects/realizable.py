@@ -22,10 +22,60 @@ def key_of(kind: ToolType) -> str:
     return f"some {kind.name}"
 
 
+def let_key(kind: ToolType) -> str:
+    """The ambient key that says: a result of this type may be bound, where not every result may."""
+    return f"let {kind.name}"
+
+
+def return_key(kind: ToolType) -> str:
+    """The ambient key that says: this guarded type is what a program returns, once an expression of it exists."""
+    return f"return {kind.name}"
+
+
+def name_key(kind: ToolType) -> str:
+    """The ambient key that says: a name of this type is bound."""
+    return f"name {kind.name}"
+
+
+def read_key(kind: ToolType) -> str:
+    """The ambient key that says: a name of this type is bound, or a field of this type can be read."""
+    return f"read {kind.name}"
+
+
 def guarded(universe: Universe) -> tuple[ToolType, ...]:
-    """The types that no literal has, so that demanding them needs a key: handles, and records that require one."""
+    """The demanded types that no literal has, so that it takes a key: handles, and records that require one."""
     written = _literal(universe, set())
-    return tuple(kind for kind in universe if kind.name not in written)
+    return tuple(kind for kind in universe if kind.name in universe.demanded and kind.name not in written)
+
+
+def telling(universe: Universe, registry: Registry) -> tuple[ToolType, ...]:
+    """The types of results from which something can be read that no literal has: only they make more steps possible."""
+    needy = {kind.name for kind in guarded(universe)}
+    results = {tool.returns.name: tool.returns for tool in registry.values()}
+    return tuple(kind for kind in results.values() if any(part.name in needy for part in readable([kind])))
+
+
+def name_keys(bound: Iterable[ToolType]) -> dict[str, str]:
+    """The keys of names of these types, with the types that they hold."""
+    kinds = list(bound)
+    keys = {name_key(kind): kind.name for kind in kinds}
+    return keys | {read_key(kind): kind.name for kind in readable(kinds) if isinstance(kind, RecordType)}
+
+
+def gains(universe: Universe, registry: Registry, kind: ToolType, *, nested: bool) -> tuple[ToolType, ...]:
+    """The guarded types that may come to exist when a name of this type is bound; some that need more come too."""
+    needy = {guard.name: guard for guard in guarded(universe)}
+    found = {part.name for part in readable([kind])} & set(needy)
+    # What makes a type inside an expression, and the types that it requires.
+    makers = [(record.name, [part.type for part in record.fields if part.required]) for record in universe.written]
+    if nested:
+        tools = registry.values()
+        makers += [(tool.returns.name, [part.type for part in tool.parameters if part.required]) for tool in tools]
+    while True:
+        more = {result for result, parts in makers if result in needy and any(part.name in found for part in parts)}
+        if more <= found:
+            return tuple(guard for name, guard in needy.items() if name in found)
+        found |= more
 
 
 class Results(Enum):
@@ -40,19 +90,19 @@ def inhabited(
     universe: Universe, registry: Registry, context: Mapping[str, ToolType], results: Results
 ) -> frozenset[str]:
     """Spellings of the types that some expression has."""
-    found = {kind.name for kind in _readable(context.values())}
+    found = {kind.name for kind in readable(context.values())}
     while True:
         found |= _literal(universe, found)
         made = [tool.returns for tool in _callable(registry, found)] if results is not Results.NOWHERE else []
-        names = {kind.name for kind in (_readable(made) if results is Results.BOUND else made)}
+        names = {kind.name for kind in (readable(made) if results is Results.BOUND else made)}
         if names <= found:
             return frozenset(found)
         found |= names
 
 
-def can_call(registry: Registry, types: Set[str]) -> bool:
-    """Whether some tool's required arguments all exist."""
-    return bool(_callable(registry, types))
+def can_call(registry: Registry, types: Set[str], returns: ToolType | None = None) -> bool:
+    """Whether all required arguments of some tool exist, of one that returns that type where one is given."""
+    return any(returns is None or tool.returns == returns for tool in _callable(registry, types))
 
 
 def _callable(registry: Registry, types: Set[str]) -> list[Tool]:
@@ -67,7 +117,7 @@ def _literal(universe: Universe, given: set[str]) -> set[str]:
     while True:
         more = {
             record.name
-            for record in universe.records
+            for record in universe.written
             if all(part.type.name in found for part in record.fields if part.required)
         }
         if more <= found:
@@ -75,7 +125,7 @@ def _literal(universe: Universe, given: set[str]) -> set[str]:
         found |= more
 
 
-def _readable(kinds: Iterable[ToolType]) -> list[ToolType]:
+def readable(kinds: Iterable[ToolType]) -> list[ToolType]:
     """The types of bound names, and of the fields that can be read from them."""
     waiting, found = list(kinds), []
     while waiting:

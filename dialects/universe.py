@@ -26,20 +26,24 @@ class Universe:
     """Types by spelling, in order of first appearance."""
 
     by_name: dict[str, ToolType]
+    demanded: frozenset[str]  # spellings of those that a parameter, or a part of one, has, and of the extra ones
 
     @classmethod
     def of(cls, registry: Registry, extra: Iterable[ToolType] = ()) -> Universe:
         """All types of the registry's signatures, then the extra ones, each followed by its parts."""
         found: dict[str, ToolType] = {}
+        demanded: dict[str, ToolType] = {}
         for tool in registry.values():
             for parameter in tool.parameters:
                 _add(found, parameter.type)
+                _add(demanded, parameter.type)
             _add(found, tool.returns)
         for kind in extra:
             _add(found, kind)
+            _add(demanded, kind)
         if FLOAT.name in found:
             _add(found, INT)  # an int may stand for a float, so it has to be spelled
-        return cls(found)
+        return cls(found, frozenset(demanded))
 
     def __contains__(self, kind: ToolType) -> bool:
         return self.by_name.get(kind.name) == kind
@@ -63,8 +67,13 @@ class Universe:
 
     @property
     def records(self) -> tuple[RecordType, ...]:
-        """The records, whose fields can be read and which can be written out."""
+        """The records, whose fields can be read."""
         return tuple(kind for kind in self if isinstance(kind, RecordType))
+
+    @property
+    def written(self) -> tuple[RecordType, ...]:
+        """The records that can be written out: those that something demands, and that are no mere results."""
+        return tuple(record for record in self.records if record.name in self.demanded)
 
     @property
     def has_lists(self) -> bool:

@@ -5,16 +5,19 @@ from episodes.errors import (
     BoundNameError,
     EpisodeError,
     FieldError,
+    ProgramError,
     SpecError,
     StepError,
+    SuiteError,
     TranscriptError,
     UnboundNameError,
 )
-from episodes.execute import execute_step
+from episodes.execute import execute_step, known_arguments
 from episodes.grading import Environment, Grade, Grader, approx, contains, equals, one_of, predicate
 from episodes.limits import EpisodeLimits
 from episodes.outcome import Bound, Returned, StepOutcome
 from episodes.plain import plain, short
+from episodes.programs import ProgramOutcome, ProgramRun, execute_program, read_program, run_program
 from episodes.spec import Episode
 from episodes.suite import Suite
 from episodes.transcript import Result, Transcript, Turn
@@ -31,12 +34,16 @@ __all__ = [
     "FieldError",
     "Grade",
     "Grader",
+    "ProgramError",
+    "ProgramOutcome",
+    "ProgramRun",
     "Result",
     "Returned",
     "SpecError",
     "StepError",
     "StepOutcome",
     "Suite",
+    "SuiteError",
     "Transcript",
     "TranscriptError",
     "Turn",
@@ -44,9 +51,13 @@ __all__ = [
     "approx",
     "contains",
     "equals",
+    "execute_program",
     "execute_step",
+    "known_arguments",
     "one_of",
     "plain",
     "predicate",
+    "read_program",
+    "run_program",
     "short",
 ]

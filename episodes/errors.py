@@ -6,6 +6,9 @@ EpisodeError
 │   ├── UnboundNameError   it refers to a name that Γ lacks
 │   ├── BoundNameError     it binds a name that Γ has
 │   └── FieldError         it reads a field that the value lacks
+├── ProgramError       a text that is no program, or a program without a return
+├── SuiteError         an outside suite that is not installed, or of which something is not as expected
+├── InexpressibleError    (episodes.importers.base) a gold program that leaves the types of its source
 └── TranscriptError    JSON that is not a transcript
 """
 
@@ -40,6 +43,14 @@ class BoundNameError(StepError):
 
 class FieldError(StepError):
     """A step reads a field that the value lacks."""
+
+
+class ProgramError(EpisodeError):
+    """A text is no program of the dialect, or a program has no return; nothing was executed after the fault."""
+
+
+class SuiteError(EpisodeError):
+    """An outside suite can't be used; the message names the package and how to install it."""
 
 
 class TranscriptError(EpisodeError):

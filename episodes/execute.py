@@ -6,6 +6,7 @@ Nothing is committed here: Γ is immutable, and the caller binds the outcome or 
 from __future__ import annotations
 
 import datetime
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from dialects import (
@@ -22,8 +23,10 @@ from dialects import (
 from episodes.context import Binding, Bindings
 from episodes.errors import BoundNameError, FieldError, StepError, near_miss
 from episodes.outcome import Bound, Returned, StepOutcome
-from registry import MismatchError, Registry
+from registry import MismatchError, Registry, Tool
 from registry.types import BOOL, DATE, FLOAT, INT, STRING, ListType, RecordType, ToolType
+
+Caller = Callable[[Tool, Mapping[str, object]], Awaitable[object]]
 
 
 async def execute_step(
@@ -33,12 +36,16 @@ async def execute_step(
     *,
     output_type: ToolType | None = None,
     timeout: float | None = None,
+    caller: Caller | None = None,
 ) -> StepOutcome:
     """Execute a step under Γ; `timeout` is in seconds for each tool call.
 
+    `caller` makes the calls instead, innermost first, and gives their checked results.
     Raises `StepError` for a step that Γ does not admit; what the tool raises is the registry's error.
     """
-    evaluation = _Evaluation(bindings=bindings, registry=registry, output_type=output_type, timeout=timeout)
+    evaluation = _Evaluation(
+        bindings=bindings, registry=registry, output_type=output_type, timeout=timeout, caller=caller
+    )
     if isinstance(step, Let):
         if step.name in bindings:
             raise BoundNameError(f"{step.name!r} is bound already ({bindings[step.name]}); choose a fresh name")
@@ -51,6 +58,27 @@ async def execute_step(
         return Returned(value=output_type.validate(typed.value), type=output_type)
     except MismatchError as error:
         raise StepError(f"return: {error}") from error
+
+
+async def known_arguments(call: Call, bindings: Bindings, registry: Registry) -> dict[str, object]:
+    """The arguments of a call before anything is called: one that needs a call itself is given as its expression."""
+    evaluation = _Evaluation(bindings=bindings, registry=registry, output_type=None, timeout=None, caller=_Unknown.meet)
+    known: dict[str, object] = {}
+    for name, expression in call.arguments:
+        try:
+            known[name] = (await evaluation.evaluate(expression)).value
+        except _Unknown:
+            known[name] = expression
+    return known
+
+
+class _Unknown(Exception):
+    """A value that only a call would tell."""
+
+    @staticmethod
+    async def meet(tool: Tool, arguments: Mapping[str, object]) -> object:
+        """The caller that makes no calls."""
+        raise _Unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +95,7 @@ class _Evaluation:
     registry: Registry
     output_type: ToolType | None
     timeout: float | None
+    caller: Caller | None
 
     async def evaluate(self, expression: Expression) -> _Typed:
         match expression:
@@ -87,6 +116,8 @@ class _Evaluation:
     async def call(self, call: Call) -> _Typed:
         tool = self.registry[call.tool]
         arguments = {name: (await self.evaluate(value)).value for name, value in call.arguments}
+        if self.caller is not None:
+            return _Typed(await self.caller(tool, arguments), tool.returns)
         return _Typed(await tool.call(arguments, timeout=self.timeout), tool.returns)
 
     def _reference(self, reference: Reference) -> _Typed:

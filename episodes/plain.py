@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from pydantic import BaseModel
 
-from registry.types import Handle
+from registry.types import ABSENT, Handle
 
 # Characters of a string, and items of a list, that short text shows; beyond that it states the size.
 SHOWN_CHARACTERS = 200
@@ -85,7 +85,9 @@ def _fields(value: object) -> Iterable[tuple[str, object]] | None:
 
 def _dataclass_fields(value: object) -> Iterator[tuple[str, object]]:
     for field in dataclasses.fields(value):  # type: ignore[arg-type]
-        yield field.name, getattr(value, field.name)
+        content = getattr(value, field.name)
+        if content is not ABSENT:
+            yield field.name, content
 
 
 def _handle(value: object) -> str:

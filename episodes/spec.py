@@ -6,8 +6,9 @@ import os
 from dataclasses import dataclass, field
 from typing import get_args
 
+from dialects import DIALECTS
 from episodes.context import Bindings
-from episodes.errors import SpecError
+from episodes.errors import SpecError, near_miss
 from episodes.grading import Environment, Grade, Grader, equals
 from episodes.limits import EpisodeLimits
 from episodes.toml import read_episode, read_file
@@ -24,7 +25,8 @@ class Episode:
     tools: tuple[str, ...] | None = None  # names of the registry's tools; None: all of them
     registry: Registry | None = None  # None: the agent's
     bindings: Bindings = field(default_factory=Bindings)  # Γ before the first step
-    prefix: str = ""  # text with which the first step begins
+    dialect: str | None = None  # name of the dialect that steps are written in; None: the agent's
+    prefix: str = ""  # text with which the first step begins, in that dialect
     output_type: ToolType | None = None  # what a return must have; None: any type. `type_from_hint(int)` gives one
     limits: EpisodeLimits = field(default_factory=EpisodeLimits)
     grader: Grader | None = None  # None: equal to `expected`, if that is given
@@ -41,6 +43,10 @@ class Episode:
             raise SpecError(
                 f"episode {self.name!r}: output_type is {self.output_type!r}, which is a Python hint; "
                 "write type_from_hint(…) of it (from registry)"
+            )
+        if self.dialect is not None and self.dialect not in DIALECTS:
+            raise SpecError(
+                f"episode {self.name!r}: no dialect is called {self.dialect!r}; {near_miss(self.dialect, DIALECTS)}"
             )
         if self.registry is not None:
             self.registry_for(self.registry)

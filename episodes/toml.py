@@ -51,6 +51,7 @@ class _EpisodeTable(_Table):
     tools: list[str] | None = None
     registry: str | None = None
     bindings: dict[str, _BindingTable] = {}
+    dialect: str | None = None
     prefix: str = ""
     output_type: str | None = None
     limits: _LimitsTable = _LimitsTable()
@@ -105,6 +106,7 @@ def _fields(table: _EpisodeTable, default: Registry | None, stem: str) -> dict[s
         "tools": None if table.tools is None else tuple(table.tools),
         "registry": registry,
         "bindings": _bindings(table, registry),
+        "dialect": table.dialect,
         "prefix": table.prefix,
         "output_type": output_type,
         "limits": EpisodeLimits(**table.limits.model_dump()),

@@ -1,6 +1,8 @@
 """Typed tools: functions whose hints become types, registries of them, and the four built-in ones."""
 
+from registry.ambient import CallContext, ContextParameter
 from registry.corpus import Corpus, Docs, Document, Hit, default_corpus
+from registry.definitions import tool_from_json_schema, type_from_schema
 from registry.errors import (
     ArgumentError,
     CorpusError,
@@ -9,6 +11,7 @@ from registry.errors import (
     ModelRetry,
     RegistryError,
     ResultError,
+    SchemaError,
     SignatureError,
     ToolExecutionError,
     ToolTimeoutError,
@@ -16,7 +19,7 @@ from registry.errors import (
     UnknownTypeError,
 )
 from registry.fourtools import builtin
-from registry.hints import type_from_hint
+from registry.hints import Nominal, type_from_hint
 from registry.registry import Registry
 from registry.signature import Parameter
 from registry.tool import Tool, tool
@@ -31,6 +34,7 @@ from registry.types import (
     Field,
     Handle,
     HandleType,
+    Identifier,
     ListType,
     OptionalType,
     RecordType,
@@ -45,6 +49,8 @@ __all__ = [
     "INT",
     "STRING",
     "ArgumentError",
+    "CallContext",
+    "ContextParameter",
     "Corpus",
     "CorpusError",
     "DateType",
@@ -56,9 +62,11 @@ __all__ = [
     "Handle",
     "HandleType",
     "Hit",
+    "Identifier",
     "ListType",
     "MismatchError",
     "ModelRetry",
+    "Nominal",
     "OptionalType",
     "Parameter",
     "RecordType",
@@ -66,6 +74,7 @@ __all__ = [
     "RegistryError",
     "ResultError",
     "ScalarType",
+    "SchemaError",
     "SignatureError",
     "Tool",
     "ToolExecutionError",
@@ -76,5 +85,7 @@ __all__ = [
     "builtin",
     "default_corpus",
     "tool",
+    "tool_from_json_schema",
     "type_from_hint",
+    "type_from_schema",
 ]

@@ -2,6 +2,7 @@
 
 RegistryError
 ├── SignatureError        a function cannot become a tool: a hint, a default or a name is of no use
+├── SchemaError           a JSON Schema that means no type here: the JSON pointer and the keyword are named
 ├── DuplicateToolError    two tools, or two different types, would share one name
 ├── UnknownToolError      no tool of that name; also a KeyError, because a registry is a mapping
 ├── UnknownTypeError      no type of that spelling
@@ -49,6 +50,15 @@ class RegistryError(Exception):
 
 class SignatureError(RegistryError):
     """A function cannot become a tool; the message names the tool, the parameter and the remedy."""
+
+
+class SchemaError(RegistryError):
+    """A JSON Schema means no type here, or bounds values senselessly; the message names place and keyword."""
+
+    def __init__(self, pointer: str, problem: str) -> None:
+        self.pointer = pointer
+        self.problem = problem
+        super().__init__(f"{pointer}: {problem}")
 
 
 class DuplicateToolError(RegistryError):

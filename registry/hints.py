@@ -33,11 +33,13 @@ from registry.types import (
     OptionalType,
     RecordType,
     ToolType,
+    nominal,
 )
 
 SUPPORTED_HINTS = (
     "str, int, float, bool, datetime.date, Literal of strings, enum classes, list[T], T | None, "
-    "pydantic models and dataclasses as records, and classes of your own as handles"
+    "pydantic models and dataclasses as records, classes of your own as handles, "
+    "and NewType or Annotated[str, Nominal(...)] for identifiers"
 )
 
 _SIMPLE: Mapping[object, ToolType] = {str: STRING, int: INT, float: FLOAT, bool: BOOL, datetime.date: DATE}
@@ -55,6 +57,16 @@ _REMEDIES: Mapping[object, str] = {
     bytes: "use str, or a class of your own as a handle",
     object: "say which type it is",
 }
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Nominal:
+    """Marks a text or an int as an identifier: `Annotated[str, Nominal("FileId")]`.
+
+    Such a value comes from a tool's result only, so that a step can refer to one but never write one.
+    """
+
+    name: str
 
 
 class UnsupportedHint(Exception):
@@ -78,6 +90,9 @@ def read_hint(hint: object, anonymous: str, within: tuple[type, ...] = ()) -> To
         return read_hint(hint.__value__, snake_case(hint.__name__), within)
     origin = get_origin(hint)
     if origin is Annotated:
+        marks = [extra for extra in get_args(hint)[1:] if isinstance(extra, Nominal)]
+        if marks:
+            return _identifier(marks[-1].name, get_args(hint)[0], anonymous)
         # The class of a record applies the constraints of its own fields; elsewhere nothing would.
         if not within:
             annotated_description(hint)
@@ -88,6 +103,8 @@ def read_hint(hint: object, anonymous: str, within: tuple[type, ...] = ()) -> To
         return _union(hint, anonymous, within)
     if origin is list:
         return ListType(read_hint(get_args(hint)[0], anonymous, within))
+    if isinstance(hint, NewType):
+        return _identifier(snake_case(hint.__name__), hint.__supertype__, anonymous)
     if isinstance(hint, type) and origin is None:
         return _class(hint, within)
     raise UnsupportedHint(_refusal(hint))
@@ -101,6 +118,8 @@ def annotated_description(hint: object) -> str | None:
     for extra in get_args(hint)[1:]:
         if isinstance(extra, str):
             description = extra
+        elif isinstance(extra, Nominal):
+            pass  # its meaning is the type's
         elif isinstance(extra, FieldInfo) and not extra.metadata and extra.is_required():
             description = extra.description or description
         else:
@@ -119,6 +138,13 @@ def snake_case(name: str) -> str:
 def shown_hint(hint: object) -> str:
     """A hint as its author wrote it, as far as Python keeps that."""
     return hint.__name__ if isinstance(hint, type) and get_origin(hint) is None else str(hint)
+
+
+def _identifier(name: str, item: object, anonymous: str) -> HandleType:
+    kind = read_hint(item, anonymous)
+    if kind not in (STRING, INT):
+        raise UnsupportedHint(f"the identifier {name} is made of {kind.name}; only str and int can be identifiers")
+    return nominal(_type_name(name), kind)
 
 
 def _literal(hint: object, anonymous: str) -> EnumType:
@@ -194,7 +220,8 @@ def _model_fields(hint: type[BaseModel]) -> Iterator[tuple[str, object, bool, ob
                 f"field {name!r} of {hint.__name__} can only be set by an alias; set validate_by_name in its config"
             )
         default = None if info.default is PydanticUndefined else info.default
-        yield name, info.annotation, info.is_required(), default
+        marks = [extra for extra in info.metadata if isinstance(extra, Nominal)]
+        yield name, Annotated[info.annotation, marks[-1]] if marks else info.annotation, info.is_required(), default
 
 
 def _dataclass_fields(hint: Any) -> Iterator[tuple[str, object, bool, object]]:
@@ -224,8 +251,6 @@ def _refusal(hint: object) -> str:
     origin = get_origin(hint) or hint
     # By identity: a hint can be anything, also something that has no hash.
     remedy = next((text for known, text in _REMEDIES.items() if known is origin), None)
-    if remedy is None and isinstance(hint, NewType):
-        remedy = "a NewType cannot be told apart when the program runs; wrap the value in a class"
     if (
         remedy is None
         and isinstance(origin, type)

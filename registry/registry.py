@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
-from typing import Any, Self, final, overload
+from typing import Any, Self, Unpack, final, overload
 
+from registry.definitions import name_of, tool_from_json_schema
 from registry.errors import (
     DuplicateToolError,
+    SignatureError,
     UnknownToolError,
     UnknownTypeError,
     near_misses,
 )
-from registry.tool import P, R, Tool, make_tool
+from registry.tool import P, R, Tool, ToolOptions, make_tool
 from registry.types import (
     BUILT_IN_TYPES,
     ListType,
@@ -38,6 +40,30 @@ class Registry(Mapping[str, Tool]):
         self._closing = tuple(closing)
         self.add(*tools)
 
+    @classmethod
+    def from_json_schema(
+        cls,
+        definitions: Iterable[Mapping[str, Any]],
+        functions: Mapping[str, Callable[..., Any]],
+        *,
+        returns: Mapping[str, ToolType | Mapping[str, Any]] | None = None,
+        opaque_results: bool = False,
+    ) -> Registry:
+        """A registry of tools described by JSON Schema; functions and result types by the names in the definitions.
+
+        See `tool_from_json_schema`. Raises `SignatureError`, also for a definition without a function.
+        """
+        tools = []
+        for definition in definitions:
+            name = name_of(definition)
+            if name not in functions:
+                raise SignatureError(f"tool {name!r} has no function; {near_misses(name, functions)}")
+            result = (returns or {}).get(name)
+            tools.append(
+                tool_from_json_schema(definition, functions[name], returns=result, opaque_results=opaque_results)
+            )
+        return cls(tools)
+
     def __getitem__(self, name: str) -> Tool:
         try:
             return self._tools[name]
@@ -57,23 +83,13 @@ class Registry(Mapping[str, Tool]):
     def tool(self, function: Callable[P, R], /) -> Tool[P, R]: ...
 
     @overload
-    def tool(
-        self, /, *, name: str | None = None, description: str | None = None, pure: bool = False
-    ) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
+    def tool(self, /, **options: Unpack[ToolOptions]) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
 
-    def tool(
-        self,
-        function: Callable[..., Any] | None = None,
-        /,
-        *,
-        name: str | None = None,
-        description: str | None = None,
-        pure: bool = False,
-    ) -> Any:
+    def tool(self, function: Callable[..., Any] | None = None, /, **options: Unpack[ToolOptions]) -> Any:
         """Make a function a tool, as `registry.tool` of the package does, and register it here."""
 
         def register(function: Callable[..., Any]) -> Tool:
-            made = make_tool(function, name=name, description=description, pure=pure)
+            made = make_tool(function, **options)
             self.add(made)
             return made
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from registry.ambient import CallContext, ContextParameter
 from registry.errors import MismatchError, SignatureError
 from registry.hints import SUPPORTED_HINTS, UnsupportedHint, annotated_description, read_hint, snake_case
 from registry.types import ToolType
@@ -31,6 +32,7 @@ class Signature:
 
     parameters: tuple[Parameter, ...]
     returns: ToolType
+    context: ContextParameter | None = None
 
 
 _VARIADIC = {
@@ -47,15 +49,31 @@ def read_signature(function: Callable[..., Any], tool: str, descriptions: Mappin
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise SignatureError(f"tool {tool!r} is a generator; return a list instead")
     signature = inspect.signature(function)
+    declared = list(signature.parameters.values())
+    context = _context(function, tool, declared[0]) if declared else None
     parameters = tuple(
         _parameter(function, tool, parameter, descriptions.get(parameter.name, ""))
-        for parameter in signature.parameters.values()
+        for parameter in (declared if context is None else declared[1:])
     )
     if signature.return_annotation is inspect.Signature.empty:
         raise SignatureError(f"tool {tool!r} has no return annotation; say what it returns: {SUPPORTED_HINTS}")
     place = f"tool {tool!r}, result"
     returns, _ = _read(function, signature.return_annotation, place, snake_case(f"{tool}_result"))
-    return Signature(parameters=parameters, returns=returns)
+    return Signature(parameters=parameters, returns=returns, context=context)
+
+
+def _context(function: Callable[..., Any], tool: str, first: inspect.Parameter) -> ContextParameter | None:
+    """The first parameter, where its hint says that the caller gives it."""
+    if first.annotation is inspect.Parameter.empty or first.kind in _VARIADIC:
+        return None
+    try:
+        hint = _resolved(function, first.annotation)
+    except UnsupportedHint:
+        return None  # it is refused where it is read as an ordinary parameter, with its place
+    base = typing.get_origin(hint) or hint
+    if not isinstance(base, type) or not issubclass(base, CallContext):
+        return None
+    return ContextParameter(name=first.name, hint=hint, type=base)
 
 
 def _parameter(function: Callable[..., Any], tool: str, parameter: inspect.Parameter, description: str) -> Parameter:
@@ -64,6 +82,8 @@ def _parameter(function: Callable[..., Any], tool: str, parameter: inspect.Param
         raise SignatureError(f"{place}: {_VARIADIC[parameter.kind]}")
     if parameter.annotation is inspect.Parameter.empty:
         raise SignatureError(f"{place} has no type hint; supported are {SUPPORTED_HINTS}")
+    if _context(function, tool, parameter) is not None:
+        raise SignatureError(f"{place}: what the run gives comes first; move it to the front of the parameters")
     kind, annotated = _read(function, parameter.annotation, place, snake_case(f"{tool}_{parameter.name}"))
     required = parameter.default is inspect.Parameter.empty
     default = None

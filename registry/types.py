@@ -2,6 +2,9 @@
 
 Scalars, dates and enumerations have literals; lists, optionals and records are built from other types; a
 handle is nominal: only a tool can make one. Equal spelling means the same type within one registry.
+
+A handle of an identifier (`Nominal`) brands what a tool returned: inside runs the value is an `Identifier`, which no
+literal makes, and tools get back the plain value (`brand`, `release`).
 """
 
 from __future__ import annotations
@@ -33,6 +36,26 @@ class Handle:
     """A base that makes a class nominal whose form (dataclass, model) would otherwise make it a record."""
 
     __slots__ = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Identifier(Handle):
+    """A value that a tool returned as an identifier: two are equal when their types and values are."""
+
+    type: str
+    value: object
+
+    def __str__(self) -> str:
+        return f"{self.type}({self.value!r})"
+
+
+class Absent(enum.Enum):
+    """The content of a field that was left out and has no default."""
+
+    ABSENT = "absent"
+
+
+ABSENT = Absent.ABSENT
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -147,17 +170,20 @@ class RecordType:
         if not isinstance(value, self.python_type):
             raise MismatchError(self.name, value)
         for part in self.fields:
-            self.read(value, part.name)
+            if part.required or getattr(value, part.name, None) is not ABSENT:
+                self.read(value, part.name)
         return value
 
     def read(self, value: object, name: str) -> object:
-        """The checked value of a field; raises `MismatchError` if it is missing or ill-typed."""
+        """The checked value of a field; raises `MismatchError` if it is missing, left out or ill-typed."""
         part = self.field(name)
         try:
             content = getattr(value, name)
         except AttributeError:
             raise MismatchError(f"{self.name} with a field {name!r}", value) from None
-        return _check_part(part.type, content, f".{name}")
+        if content is ABSENT:
+            raise MismatchError(f"{self.name} whose field {name!r} is not left out", value)
+        return _brand_part(part.type, content, f".{name}")
 
     def build(self, values: Mapping[str, object]) -> object:
         """A record from values of its fields, those with a default may lack; raises `MismatchError`."""
@@ -166,7 +192,7 @@ class RecordType:
         if missing:
             raise MismatchError(f"{self.name} with {', '.join(map(repr, missing))}", dict(values))
         try:
-            return self.python_type(**checked)
+            return self.python_type(**{name: release(self.field(name).type, item) for name, item in checked.items()})
         except ValueError as error:
             # A constraint of the class itself: pydantic's validation error is a ValueError.
             raise MismatchError(f"{self.name} ({_reason(error)})", dict(values)) from error
@@ -182,16 +208,27 @@ class RecordType:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HandleType:
-    """A class without literals: its values come from tools only, and are passed on as they are."""
+    """A class without literals: its values come from tools only, and are passed on as they are.
+
+    With `item` it is a type of identifiers: values of that type which a tool returned, branded as `Identifier`.
+    """
 
     name: str
     python_type: type
+    item: ToolType | None = None
 
     def validate(self, value: object) -> object:
-        """The value itself; raises `MismatchError` unless it is an instance."""
+        """The value itself; raises `MismatchError` unless it is an instance, an identifier of this very type."""
         if not isinstance(value, self.python_type):
             raise MismatchError(self.name, value)
+        if self.item is not None and (not isinstance(value, Identifier) or value.type != self.name):
+            raise MismatchError(self.name, value)
         return value
+
+
+def nominal(name: str, item: ToolType) -> HandleType:
+    """The type of identifiers of that name, whose plain values are of type `item`."""
+    return HandleType(name=name, python_type=Identifier, item=item)
 
 
 ToolType = ScalarType | DateType | EnumType | ListType | OptionalType | RecordType | HandleType
@@ -205,6 +242,33 @@ DATE = DateType()
 BUILT_IN_TYPES: tuple[ToolType, ...] = (STRING, INT, FLOAT, BOOL, DATE)
 # Spellings that no class may take, lest one text mean two types.
 RESERVED_TYPE_NAMES = frozenset(kind.name for kind in BUILT_IN_TYPES) | {"list", "optional"}
+
+
+def brand(kind: ToolType, value: object) -> object:
+    """What a tool returned, or a field holds, as a value of its type; raises `MismatchError`.
+
+    Like `validate`, but identifiers, which tools know as plain values, are branded.
+    """
+    match kind:
+        case HandleType() if kind.item is not None and not isinstance(value, Identifier):
+            return Identifier(type=kind.name, value=kind.item.validate(value))
+        case ListType() if isinstance(value, list):
+            return [_brand_part(kind.item, item, f"[{index}]") for index, item in enumerate(value)]
+        case OptionalType() if value is not None:
+            return brand(kind.item, value)
+    return kind.validate(value)
+
+
+def release(kind: ToolType, value: object) -> object:
+    """A checked value as tools know it: identifiers become plain values again."""
+    match kind:
+        case HandleType() if isinstance(value, Identifier):
+            return value.value
+        case ListType() if isinstance(value, list):
+            return [release(kind.item, item) for item in value]
+        case OptionalType() if value is not None:
+            return release(kind.item, value)
+    return value
 
 
 def parts_of(kind: ToolType) -> Iterator[ToolType]:
@@ -229,6 +293,13 @@ def describe(kind: ToolType) -> str:
 def _check_part(kind: ToolType, value: object, step: str) -> object:
     try:
         return kind.validate(value)
+    except MismatchError as error:
+        raise error.inside(step) from None
+
+
+def _brand_part(kind: ToolType, value: object, step: str) -> object:
+    try:
+        return brand(kind, value)
     except MismatchError as error:
         raise error.inside(step) from None
 

@@ -177,3 +177,35 @@ def _references(kind: ToolType, context: Mapping[str, ToolType]) -> list[Referen
             for part in bound.fields
         ]
     return list(dict.fromkeys(reference for reference, bound in reachable if bound == kind))
+
+
+def wild_steps(registry: Registry, context: Mapping[str, ToolType]) -> st.SearchStrategy[Step]:
+    """Steps of known tools, parameters and names, of which most are ill-typed."""
+    universe = Universe.of(registry)
+    scalars = st.one_of(
+        [LITERALS[kind.name] for kind in universe if kind.name in LITERALS]
+        + [st.builds(Lit, value=st.sampled_from(kind.members)) for kind in universe.enums]
+        + ([st.just(Lit(value=None))] if universe.has_optionals else [])
+    )
+    paths = [st.just(reference) for kind in universe for reference in _references(kind, context)]
+    leaves = st.one_of(scalars, st.builds(Reference, name=st.sampled_from(["unbound", *context])), *paths)
+    lists = (
+        st.builds(ListLiteral, items=st.lists(leaves, max_size=2).map(tuple)) if universe.has_lists else st.nothing()
+    )
+    calls = [
+        _wild_arguments([part.name for part in made.parameters], leaves | lists).map(
+            lambda found, name=made.name: Call(tool=name, arguments=found)  # type: ignore[misc]
+        )
+        for made in registry.values()
+    ]
+    lets = st.builds(Let, name=st.sampled_from(["fresh", *context]), call=st.one_of(calls))
+    return st.one_of(lets, st.builds(Return, value=leaves | lists))
+
+
+def _wild_arguments(
+    names: list[str], values: st.SearchStrategy[Expression]
+) -> st.SearchStrategy[tuple[tuple[str, Expression], ...]]:
+    """Some of the arguments, in any order, and now and then one twice."""
+    if not names:
+        return st.just(())
+    return st.lists(st.tuples(st.sampled_from(names), values), max_size=len(names) + 1).map(tuple)

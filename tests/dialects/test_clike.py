@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-import enum
-from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 
-import dialects
 from aufbau import Verdict
 from dialects import (
     CLikeDialect,
@@ -21,68 +18,14 @@ from dialects import (
     Return,
     Root,
     SpellingError,
-    Universe,
 )
-from dialects.clike import grammar_text
 from dialects.reader import MAX_DEPTH
-from registry import Handle, Registry, builtin, type_from_hint
+from registry import Handle, Registry, type_from_hint
 from registry.types import FLOAT, INT, STRING, ToolType
+from tests.dialects.tools import CONTEXT, TOOLS, Docs, Level, Page, check_kept, check_lost, read
 
-
-class Docs(Handle):
-    """A handle."""
-
-
-class Level(enum.Enum):
-    """Members that are spelled by their names."""
-
-    LOW = 1
-    HIGH = 2
-
-
-@dataclasses.dataclass(frozen=True)
-class Page:
-    """A record with a handle in it."""
-
-    title: str
-    size: int
-    docs: Docs
-    day: datetime.date | None = None
-
-
-def search(query: str, limit: int = 10, mode: Literal["fast", "exact"] = "fast") -> list[Page]:
-    """Search."""
-    raise NotImplementedError
-
-
-def scale(x: float, level: Level) -> float:
-    """Scale."""
-    raise NotImplementedError
-
-
-def first(pages: list[Page], default: Page | None = None) -> Page:
-    """Take the first."""
-    raise NotImplementedError
-
-
-def read(docs: Docs) -> str:
-    """Read."""
-    raise NotImplementedError
-
-
-def on(date: datetime.date, loud: bool) -> int:
-    """A parameter whose name is the word for dates."""
-    raise NotImplementedError
-
-
-TOOLS = Registry([search, scale, first, read, on])
 LOWERED = CLikeDialect().lower(TOOLS)
-CONTEXT: dict[str, ToolType] = {
-    "page": type_from_hint(Page),
-    "pages": type_from_hint(list[Page]),
-    "count": INT,
-    "name": STRING,
-}
+SATISFIED = Verdict.SATISFIED
 
 KEPT = [
     'let p = search("a");',
@@ -90,6 +33,8 @@ KEPT = [
     'let p = search("a", 3, "exact");',
     'let p = search("a", mode = "exact");',
     'let p = search(query = "a", limit = 3);',
+    'let p = search(mode = "exact", query = "a", limit = 3);',
+    'let p = search("a", mode = "exact", limit = 3);',
     'let p = search( query="a" ,\n\tlimit=3 ) ;',
     'let p = search("\\u00e9\\ud83d\\ude00 \\"q\\" \\n \\/ é 東京 \x7f", -0);',
     "let p = search(name, count);",
@@ -116,15 +61,7 @@ KEPT = [
 
 @pytest.mark.parametrize("text", KEPT)
 def test_kept_and_read_back(text: str) -> None:
-    prefix = LOWERED.start(CONTEXT, FLOAT)
-    for byte in text.encode():
-        prefix = prefix.feed(bytes((byte,)))
-        assert prefix.verdict is not Verdict.LOST, str(prefix.explain())
-    tree = prefix.tree()
-    assert prefix.verdict is Verdict.SATISFIED and tree is not None
-    step = LOWERED.read_step(tree)
-    again = LOWERED.start(CONTEXT, FLOAT).feed(LOWERED.render_step(step)).tree()
-    assert again is not None and repr(LOWERED.read_step(again)) == repr(step)
+    check_kept(LOWERED, text)
 
 
 # The text up to the bar is not lost, and the byte after it loses it.
@@ -139,9 +76,11 @@ LOST = [
     ('let p = search("a", limit = |"b");', "a keyword argument of another type"),
     ("let p = search(|);", "a missing argument"),
     ('let p = search("a", 3, "fast"|, 4);', "an argument too many"),
-    ('let p = search(|limit = 3, query = "a");', "a required argument skipped"),
+    ("let p = search(limit = 3|);", "a required argument skipped"),
+    ('let p = search(limit = 3, query = "a", |limit = 4);', "an argument given twice by keyword"),
+    ('let p = search("a", |query = "b");', "an argument given by position and by keyword"),
     ('let p = search(query = "a", |3);', "a positional argument after a keyword"),
-    ('let p = search("a", mode = "fast"|, limit = 3);', "keywords out of order"),
+    ('let p = search(mode = "fast", query = "a", limit = 3|, mode = "fast");', "nothing left to give"),
     ('let r = read(|"docs");', "a string for a handle"),
     ("let r = read(page.d|ay);", "a field of another type"),
     ("let r = read(page.do|x);", "no such field"),
@@ -166,12 +105,7 @@ LOST = [
 
 @pytest.mark.parametrize(("marked", "why"), LOST, ids=[why for _, why in LOST])
 def test_lost_where_it_goes_wrong(marked: str, why: str) -> None:
-    before, bar, after = marked.partition("|")
-    assert bar
-    prefix = LOWERED.start(CONTEXT, FLOAT).feed(before)
-    assert prefix.verdict is not Verdict.LOST, str(prefix.explain())
-    lost = prefix.feed(after)
-    assert (lost.verdict, lost.lost_at) == (Verdict.LOST, len(before.encode()))
+    check_lost(LOWERED, marked)
 
 
 def test_nested_calls_are_an_option() -> None:
@@ -197,7 +131,21 @@ def test_a_program_realizes_later_what_calls_make() -> None:
     tree = prefix.tree()
     assert prefix.verdict is Verdict.SATISFIED and tree is not None
     assert LOWERED.render_program(LOWERED.read_program(tree)) == program
-    assert LOWERED.start({}, STRING, "Program").feed("let r = read(r").verdict is Verdict.LOST
+    assert LOWERED.start({}, STRING, "Program").feed("let r = r").lost_at == len("let r = ")
+    docs = type_from_hint(Docs)
+    assert LOWERED.start({}, docs, "Program").feed("r").verdict is Verdict.LOST
+    assert LOWERED.start({}, docs, "Program").feed(program.rsplit("\n", 2)[0] + "return f.docs;").verdict is SATISFIED
+
+
+def test_a_record_is_written_only_where_something_demands_it() -> None:
+    tools = Registry([make("open_page", result=Page), read])
+    page, docs = tools["open_page"].returns, tools["read"].parameters[0].type
+    text = 'return Page(title = "t", size = 1, docs = d);'
+    for types, verdict in ([], Verdict.LOST), ([page], SATISFIED):
+        lowered = CLikeDialect().lower(tools, types=types)
+        assert lowered.start({"d": docs}, page).feed(text).verdict is verdict
+        assert lowered.start({"p": page}, page).feed("return p;").verdict is SATISFIED
+        assert lowered.start({}, page).feed("let p = open_page();").verdict is SATISFIED
 
 
 OPEN = [
@@ -238,13 +186,6 @@ def test_a_program_is_no_step() -> None:
     assert tree is not None
     with pytest.raises(ReadingError, match="is no step"):
         LOWERED.read_step(tree)
-
-
-def test_the_shipped_grammar_is_what_the_builtin_tools_generate() -> None:
-    with builtin() as tools:
-        text = grammar_text(tools, Universe.of(tools))
-    shipped = Path(dialects.__file__).parent / "grammars" / "tool.auf"
-    assert shipped.read_text(encoding="utf-8") == text, "regenerate it: python -m dialects > dialects/grammars/tool.auf"
 
 
 def make(name: str, **annotations: Any) -> Any:

@@ -37,8 +37,8 @@ from episodes import (
     predicate,
     short,
 )
-from registry import Handle, type_from_hint
-from registry.types import INT, STRING
+from registry import Handle, type_from_hint, type_from_schema
+from registry.types import INT, STRING, RecordType
 
 
 class Color(enum.Enum):
@@ -223,3 +223,13 @@ def test_importing_episodes_loads_no_model_library() -> None:
     program = "import sys, episodes; print([name for name in ('torch', 'agentkit') if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_fields_that_were_left_out_are_not_shown() -> None:
+    kind = type_from_schema(
+        {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}}, name="made"
+    )
+    assert isinstance(kind, RecordType)
+    value = kind.build({"a": "x"})
+    assert short(value) == 'made(a = "x")'
+    assert plain(value) == {"a": "x"}

@@ -28,6 +28,9 @@ CONFINED = {
     "gguf": "agentkit/models",
     "tokenizers": "agentkit/models",
     "outlines": "agentkit/models",
+    "llama_cpp": "agentkit/models",
+    "mlx": "agentkit/models",
+    "vllm": "agentkit/models",
 }
 
 

@@ -35,12 +35,14 @@ from registry import (
     Handle,
     HandleType,
     ListType,
+    Nominal,
     OptionalType,
     RecordType,
     SignatureError,
     ToolType,
     type_from_hint,
 )
+from registry.types import nominal
 
 
 class Color(enum.Enum):
@@ -139,6 +141,7 @@ class Empty(enum.Enum): ...
 
 
 UserId = NewType("UserId", int)
+Speed2 = NewType("Speed2", float)
 Speed = TypeAliasType("Speed", Literal["fast", "slow"])
 
 MEANINGS: list[tuple[object, ToolType]] = [
@@ -163,6 +166,9 @@ MEANINGS: list[tuple[object, ToolType]] = [
     (pathlib.Path, HandleType(name="path", python_type=pathlib.Path)),
     (Connection, HandleType(name="connection", python_type=Connection)),
     (Box, HandleType(name="box", python_type=Box)),
+    (UserId, nominal("user_id", INT)),
+    (Annotated[str, Nominal("FileId")], nominal("FileId", STRING)),
+    (list[Annotated[str, Nominal("FileId"), "a file"]], ListType(nominal("FileId", STRING))),
 ]
 
 REFUSED: list[tuple[object, str]] = [
@@ -185,7 +191,7 @@ REFUSED: list[tuple[object, str]] = [
     (type, "not supported"),
     (type[int], "not supported"),
     (T, "not supported"),
-    (UserId, "wrap the value in a class"),
+    (Speed2, "only str and int can be identifiers"),
     (Text, "hold the value in a class"),
     (Pair, "hold the value in a class"),
     (Shape, "not supported"),
