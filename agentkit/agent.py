@@ -2,28 +2,62 @@
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import fields, replace
-from typing import Any, Final, Literal, get_args
+from pathlib import Path
+from typing import Any, Final, Literal, TypedDict, Unpack, get_args
 
 import anyio
 import anyio.to_thread
 
+from agentkit.approval import Approve, Approver, Deny, defer_required
+from agentkit.checkpoint import Checkpoint
+from agentkit.context import check_deps
 from agentkit.decoding import Decoder
 from agentkit.errors import ConfigurationError
 from agentkit.events import Event, EventHandler
+from agentkit.journal import Journal
+from agentkit.ledger import Ledger
 from agentkit.limits import UsageLimits
-from agentkit.models import Model, Sampling, Session, StopPolicy, resolve_model
+from agentkit.models import Message, Model, Sampling, Session, StopPolicy, resolve_model
 from agentkit.modes import Mode, mode_of
+from agentkit.overriding import KEPT, Kept, Override, active, overriding
 from agentkit.prompts import DEFAULT_PROMPT, PromptVariant
 from agentkit.repetition import History
 from agentkit.result import RunResult
+from agentkit.resuming import check_resumable
 from agentkit.run import Run, Setup
+from agentkit.saving import CheckpointError, Codecs, Saver
+from agentkit.stream import BUFFERED_EVENTS, EventStream
+from agentkit.window import ContextPolicy
 from dialects import DIALECTS, Dialect, LoweredDialect
 from episodes import Episode
 from registry import Registry, ToolType, builtin, type_from_hint
+
+Saved = Checkpoint | str | os.PathLike[str]
+"""A checkpoint as a value, as JSON text, or as the path of a file."""
+
+
+class RunOptions(TypedDict, total=False):
+    """What may be given to one run."""
+
+    deps: object
+    """For tools that take a `RunContext`."""
+
+    message_history: Sequence[Message]
+    """The conversation to go on with: `RunResult.messages` of an earlier run."""
+
+    on_event: EventHandler | None
+    """Hears every event as it happens."""
+
+    session: Session | None
+    """Of `open_session`: the model need not read again what runs have in common. The caller closes it."""
+
+    checkpoint_path: str | os.PathLike[str] | None
+    """A file that holds the run's checkpoint at any moment, replaced as a whole before and after each step."""
 
 
 class Agent:
@@ -48,6 +82,9 @@ class Agent:
         tool_errors: Literal["raise", "observe"] = "raise",
         instructions: str | None = None,
         prompt: PromptVariant = DEFAULT_PROMPT,
+        approve: Approver | None = None,
+        context_policy: ContextPolicy | str = ContextPolicy.RAISE,
+        codecs: Codecs | None = None,
     ) -> None:
         """Put an agent together.
 
@@ -55,7 +92,9 @@ class Agent:
         hint or a type of the registry, where an episode names none. `nested` lets arguments be calls.
         `tool_errors` says whether a failing tool ends the run or is told to the model. Masked steps are steered to an
         end within `UsageLimits.tokens_per_step`; with `StopPolicy.PAPER` a model may abandon them instead.
-        Raises `ConfigurationError`.
+        `approve` is asked before every call; without it calls of tools with `approval=True` are deferred.
+        `context_policy` says what happens when the prompt outgrows the model's context, and `codecs` how handles are
+        written into checkpoints. Raises `ConfigurationError`.
         """
         if tool_errors not in ("raise", "observe"):
             raise ConfigurationError(f"tool_errors={tool_errors!r}: use 'raise' or 'observe'")
@@ -72,49 +111,132 @@ class Agent:
         self._observe_tool_errors: Final = tool_errors == "observe"
         self._instructions: Final = instructions
         self._prompt: Final = prompt
+        self._approver: Final[Approver] = approve or defer_required
+        self._context_policy: Final = _context_policy(context_policy)
+        self._codecs: Final = dict(codecs or {})
 
-    async def run(
-        self, episode: Episode | str, *, on_event: EventHandler | None = None, session: Session | None = None
-    ) -> RunResult:
-        """Run an episode, or a task given as text, to its end. Raises a `RunError` when there is no output.
-
-        With a `session` of `open_session`, the model need not read again what runs have in common.
-        """
-        async with self.iter(episode, on_event=on_event, session=session) as run:
+    async def run(self, episode: Episode | str, **options: Unpack[RunOptions]) -> RunResult:
+        """Run an episode, or a task given as text, to its end. Raises a `RunError` when there is no output."""
+        async with self.iter(episode, **options) as run:
             async for _ in run:
                 pass
             return run.result
 
-    def run_sync(self, episode: Episode | str, *, on_event: EventHandler | None = None) -> RunResult:
+    def run_sync(self, episode: Episode | str, **options: Unpack[RunOptions]) -> RunResult:
         """`run`, for programs without an event loop."""
 
         async def main() -> RunResult:
-            return await self.run(episode, on_event=on_event)
+            return await self.run(episode, **options)
 
         return anyio.run(main)
 
+    async def resume(
+        self,
+        checkpoint: Saved,
+        *,
+        episode: Episode | str,
+        decision: Approve | Deny | None = None,
+        **options: Unpack[RunOptions],
+    ) -> RunResult:
+        """Go on with a run of the same episode to its end: nothing that was executed is executed again.
+
+        A checkpoint is a value, its JSON text, or the path of a file. `decision` is on the step that waits in it.
+        Raises `ResumeConflict` where a step was begun and nobody knows whether it ended, unless its tools are pure or
+        idempotent or there is a decision.
+        """
+        async with self.iter(episode, resume_from=checkpoint, decision=decision, **options) as run:
+            async for _ in run:
+                pass
+            return run.result
+
+    @asynccontextmanager
+    async def stream(
+        self,
+        episode: Episode | str,
+        *,
+        buffer: int = BUFFERED_EVENTS,
+        resume_from: Saved | None = None,
+        decision: Approve | Deny | None = None,
+        **options: Unpack[RunOptions],
+    ) -> AsyncIterator[EventStream]:
+        """A run as a stream of its events. Leaving the block cancels what is left of it."""
+        stream = EventStream(buffer)
+        options["on_event"] = stream.hear(options.get("on_event"))
+
+        async def drive() -> None:
+            failed: Exception | None = None
+            try:
+                async with self.iter(episode, resume_from=resume_from, decision=decision, **options) as run:
+                    await stream.drive(run)
+            except Exception as error:  # it is raised where the stream is read
+                failed = error
+            finally:
+                stream.close(failed)
+
+        raised: Exception | None = None
+        async with anyio.create_task_group() as group:
+            group.start_soon(drive)
+            try:
+                yield stream
+            except Exception as error:  # the group would wrap it
+                raised = error
+            finally:
+                group.cancel_scope.cancel()
+        if raised is not None:
+            raise raised
+
     @asynccontextmanager
     async def iter(
-        self, episode: Episode | str, *, on_event: EventHandler | None = None, session: Session | None = None
+        self,
+        episode: Episode | str,
+        *,
+        resume_from: Saved | None = None,
+        decision: Approve | Deny | None = None,
+        **options: Unpack[RunOptions],
     ) -> AsyncIterator[Run]:
         """A run to iterate over, turn by turn. Leaving the block ends it, wherever it stands."""
         task = episode if isinstance(episode, Episode) else Episode(name="task", prompt=episode)
         lowered, output = self._lower(task)
-        history = History(lowered.registry)
-        own = session is None
-        session = session or await self.open_session()
+        override, on_event = active(self), options.get("on_event") or _ignore
+        deps = options.get("deps") if override.deps is KEPT else override.deps
+        check_deps(lowered.registry.values(), deps)
+        path = options.get("checkpoint_path")
+        self._check_codecs(lowered.registry, path)
+        checkpoint = None if resume_from is None else await self._read(resume_from, task, lowered.registry, output)
+        if checkpoint is not None:
+            check_resumable(checkpoint, task, lowered.registry, decision)
+        history = (
+            History(lowered.registry)
+            if checkpoint is None
+            else History(lowered.registry, proposed=checkpoint.proposed, called=checkpoint.called)
+        )
+        ledger = Ledger(
+            task,
+            history,
+            message_history=tuple(options.get("message_history", ())),
+            codecs=self._codecs,
+            checkpoint=checkpoint,
+        )
+        given = options.get("session")
+        session = given or await self.open_session()
         try:
             yield Run(
                 Setup(
                     episode=task,
-                    model=self._model if isinstance(self._model, str) else self._model.name,
+                    model=self._model_name,
                     lowered=lowered,
                     output=output,
                     limits=_tighter(self.usage_limits, task),
                     style=self._prompt.value,
                     instructions=self._instructions,
                     observe_tool_errors=self._observe_tool_errors,
-                    on_event=on_event or _ignore,
+                    on_event=on_event,
+                    deps=deps,
+                    approver=self._approver,
+                    context_policy=self._context_policy,
+                    journal=Journal(None if path is None else Path(path)),
+                    resumed=checkpoint is not None,
+                    decision=decision,
                 ),
                 Decoder(
                     session=session,
@@ -125,22 +247,63 @@ class Agent:
                     history=history,
                 ),
                 history,
+                ledger,
             )
         finally:
             # A cancelled run closes its session too.
-            if own:
+            if given is None:
                 with anyio.CancelScope(shield=True):
                     await session.aclose()
 
+    def override(
+        self,
+        *,
+        model: Model | Kept = KEPT,
+        tools: Registry | Iterable[Callable[..., Any]] | Kept = KEPT,
+        deps: object = KEPT,
+    ) -> AbstractContextManager[None]:
+        """Within the block runs use these instead: those begun by this task and by tasks that it starts, no others."""
+        registry = tools if isinstance(tools, Registry | Kept) else Registry(tools)
+        return overriding(self, Override(model=model, tools=registry, deps=deps))
+
     async def open_session(self) -> Session:
         """A session of the model, for runs one after the other; the caller closes it."""
-        model = self._model
-        return (await anyio.to_thread.run_sync(self.load_model) if isinstance(model, str) else model).session()
+        model = active(self).model
+        if model is KEPT:
+            own = self._model
+            model = await anyio.to_thread.run_sync(self.load_model) if isinstance(own, str) else own
+        return model.session()
+
+    @property
+    def _model_name(self) -> str:
+        overridden = active(self).model
+        model = self._model if overridden is KEPT else overridden
+        return model if isinstance(model, str) else model.name
+
+    async def _read(self, saved: Saved, episode: Episode, registry: Registry, output: ToolType | None) -> Checkpoint:
+        if isinstance(saved, Checkpoint):
+            return saved
+        text = saved if isinstance(saved, str) else await anyio.to_thread.run_sync(_text_of, Path(saved))
+        types = [*episode.bindings.types().values(), *([output] if output is not None else [])]
+        return Checkpoint.from_json(text, registry, types=types, codecs=self._codecs)
+
+    def _check_codecs(self, registry: Registry, path: object) -> None:
+        """A value that cannot be kept is refused before the run, not after a tool has made it."""
+        lacking = list(Saver(self._codecs).lacking(tool.returns for tool in registry.values()))
+        if path is not None and lacking:
+            names = ", ".join(f"{kind.python_type.__name__}: Codec(encode=..., decode=...)" for kind in lacking)
+            raise ConfigurationError(
+                f"checkpoint_path: tools make handles that JSON cannot hold; give the agent codecs={{{names}}}"
+            )
 
     def _lower(self, episode: Episode) -> tuple[LoweredDialect, ToolType | None]:
-        if episode.registry is None and self._tools is None:
-            self._tools = builtin()
-        registry = episode.registry_for(self._tools or Registry())
+        overridden = active(self).tools
+        if overridden is not KEPT:
+            registry = overridden if episode.tools is None else overridden.select(*episode.tools)
+        else:
+            if episode.registry is None and self._tools is None:
+                self._tools = builtin()
+            registry = episode.registry_for(self._tools or Registry())
         output = episode.output_type or self._output
         types = [*episode.bindings.types().values(), *([output] if output is not None else [])]
         dialect = self._dialect if episode.dialect is None else DIALECTS[episode.dialect]
@@ -165,6 +328,21 @@ def _dialect(dialect: Dialect | str) -> Dialect:
         known = ", ".join(map(repr, DIALECTS))
         raise ConfigurationError(f"unknown dialect {dialect!r}; available: {known}, or an object of yours")
     return DIALECTS[dialect]
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise CheckpointError(f"the checkpoint cannot be read: {error}; JSON text is given as a str") from error
+
+
+def _context_policy(policy: ContextPolicy | str) -> ContextPolicy:
+    try:
+        return ContextPolicy(policy)
+    except ValueError:
+        known = ", ".join(repr(one.value) for one in ContextPolicy)
+        raise ConfigurationError(f"unknown context_policy {policy!r}; available: {known}") from None
 
 
 def _output_type(hint: object) -> ToolType | None:

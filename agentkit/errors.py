@@ -4,10 +4,14 @@
     ├── ConfigurationError          an agent was put together wrongly
     ├── RunError                    a run ended without an output; `.result` holds all it did
     │   ├── IncompleteStep          the text of a step stopped before its end; it was not executed
-    │   ├── ModelFailed             the model raised, for instance because the prompt outgrew its context
+    │   ├── ApprovalRequired        a call waits for a decision (`agentkit.approval`); resume with one
+    │   ├── ModelFailed             the model raised
+    │   │   └── ContextWindowExceeded   the prompt outgrew its context, shortened as far as the policy allows
     │   ├── ToolFailed              a tool raised, returned a wrong type or ran out of time
     │   └── UsageLimitExceeded      a limit was reached; `.limit` names it, `.value` is its value
     │       └── RepeatedStep        one step was proposed more often than `repeat_limit` allows
+    ├── CheckpointError             a checkpoint is of no use (`agentkit.saving`)
+    │   └── ResumeConflict          to go on, a step might be executed twice (`agentkit.checkpoint`)
     └── ModelError                  models: see `agentkit.models.errors`
 
 `CancelledError` is not in the tree: cancelling a run passes through it and leaves nothing behind.
@@ -42,6 +46,10 @@ class IncompleteStep(RunError):
 
 class ModelFailed(RunError):
     """The model could not answer. The `ModelError` is the `__cause__`."""
+
+
+class ContextWindowExceeded(ModelFailed):
+    """The prompt is longer than the model's context; the `ContextOverflowError` is the `__cause__`."""
 
 
 class ToolFailed(RunError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from agentkit.models import Message, Sampling, TokenRecord
@@ -23,11 +23,17 @@ class RunStarted:
 
     mode: Mode
     sampling: Sampling
+    run_id: str = ""
+    resumed: bool = False
+    """It goes on from a checkpoint."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TurnStarted:
-    """The model is about to be asked for the step of turn `turn`."""
+    """The model is about to be asked for the step of turn `turn`; told again after the prompt was shortened.
+
+    A step that a checkpoint holds is not asked for again; its turn is told all the same.
+    """
 
     turn: int
     messages: tuple[Message, ...]
@@ -46,12 +52,51 @@ class TokenGenerated:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ContextTruncated:
+    """The prompt of turn `turn` was too long for the model and is asked again, shortened."""
+
+    turn: int
+    cut: str
+    """What is left out, in words; the model is told it, too."""
+
+    prompt_tokens: int
+    """Of the prompt that was too long."""
+
+    context: int
+    """Tokens that the model reads at most."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class StepProposed:
     """The text of a step is whole and is about to be executed."""
 
     turn: int
     text: str
     step: Step | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ToolStarted:
+    """A tool is about to be called; nested calls come one by one, innermost first."""
+
+    turn: int
+    tool: str
+    arguments: Mapping[str, object]
+    """Values by the names of the parameters."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ToolEnded:
+    """The call of the last `ToolStarted` is over, well or not."""
+
+    turn: int
+    tool: str
+    arguments: Mapping[str, object]
+    result: object = None
+    error: BaseException | None = None
+    """What the call raised, its cancellation included; there is no result then."""
+
+    seconds: float
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -71,5 +116,15 @@ class RunEnded:
     """What ended it before its time."""
 
 
-Event = RunStarted | TurnStarted | TokenGenerated | StepProposed | TurnEnded | RunEnded
+Event = (
+    RunStarted
+    | TurnStarted
+    | TokenGenerated
+    | ContextTruncated
+    | StepProposed
+    | ToolStarted
+    | ToolEnded
+    | TurnEnded
+    | RunEnded
+)
 EventHandler = Callable[[Event], None]

@@ -106,9 +106,9 @@ class NovelPrefix:
     def expected(self) -> list[Expectation]:
         return self.inner.expected()
 
-    def witness(self, max_bytes: int = 200, max_steps: int = 10_000) -> Witness:
+    def witness(self, max_bytes: int = 200, max_steps: int = 10_000, *, prove: bool = True) -> Witness:
         """A continuation that satisfies the wrapped prefix and repeats nothing; mostly, but not always, a shortest."""
-        return novel_witness(self.inner, self._repeats, max_bytes, max_steps)
+        return novel_witness(self.inner, self._repeats, max_bytes, max_steps, prove=prove)
 
     def explain(self) -> Explanation:
         return self.inner.explain()
@@ -136,7 +136,9 @@ def may_be_novel(prefix: Prefix, repeats: Callable[[Node], bool]) -> bool:
     return True
 
 
-def novel_witness(prefix: Prefix, repeats: Callable[[Node], bool], max_bytes: int, max_steps: int) -> Witness:
+def novel_witness(
+    prefix: Prefix, repeats: Callable[[Node], bool], max_bytes: int, max_steps: int, *, prove: bool = True
+) -> Witness:
     """A witness of `prefix` that is no repetition.
 
     The wrapped prefix's own mostly is none. Where it is one, the text is led elsewhere first: by the lexemes that may
@@ -148,7 +150,7 @@ def novel_witness(prefix: Prefix, repeats: Callable[[Node], bool], max_bytes: in
         if not waiting or spent >= max_steps:
             break
         here, before = waiting.popleft()
-        found = here.witness(max_bytes - len(before), max_steps - spent)
+        found = here.witness(max_bytes - len(before), max_steps - spent, prove=prove)
         spent += found.steps
         if found.text is None:
             if not before:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
+from agentkit.history import earlier
 from agentkit.models import Message
+from agentkit.window import KEPT_CHARACTERS, Cut, brief
 from agentkit.worked import WorkedExample, worked_examples
 from dialects import LoweredDialect
 from episodes import Binding, Bindings, Turn
@@ -91,6 +93,12 @@ class Situation:
     thinks_aloud: bool = False
     """Each step comes after a line of reasoning, which stands in the run so far."""
 
+    message_history: Sequence[Message] = ()
+    """An earlier conversation, which the task goes on with."""
+
+    cut: Cut = Cut.NOTHING
+    """What is left out."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Prompt:
@@ -104,6 +112,11 @@ class Prompt:
     reasoning_stop: tuple[str, ...] = ("\n",)
     """Where the line ends; the first is how it is ended."""
 
+    def answered(self, text: str) -> tuple[Message, ...]:
+        """The messages with the answer of the model, without the reasoning before it."""
+        whole = f"{self.prefill}{text}"
+        return (*self.messages, Message(role="assistant", content=whole)) if whole else self.messages
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Told:
@@ -113,6 +126,9 @@ class _Told:
     observation: str
     bound: tuple[tuple[str, str], ...]
     refused: bool = False
+    new: tuple[str, str] | None = None
+    """The name that it bound, with its type."""
+
     thought: str = ""
     """The line of reasoning before it."""
 
@@ -121,12 +137,18 @@ def build_prompt(style: PromptStyle, situation: Situation) -> Prompt:
     """The prompt for the next step. It only grows from turn to turn, so a model keeps what it has read."""
     shown = _Shown(style, situation.lowered.name, _makers(situation.lowered.registry))
     messages = [_system(situation)]
-    for example in worked_examples(situation.lowered, style.worked):
+    worked = style.worked if situation.cut is not Cut.STEPS else 0
+    for example in worked_examples(situation.lowered, worked):
         messages.append(Message(role="user", content=_task(example.task, example.answer)))
         messages += shown.whole(_of_example(example), example.answer)
     answer = situation.output.name if situation.output else None
-    messages.append(Message(role="user", content=_task(situation.task, answer, situation.initial.values())))
     told = _of_turns(situation)
+    if situation.cut.value < Cut.RECENT.value:
+        messages += earlier(messages, situation.message_history)
+    messages.append(
+        Message(role="user", content="\n".join([_whole_task(situation, answer), *_left_out(situation, told)]))
+    )
+    told = _shortened(told, situation.cut)
     prefill = ""
     if style.form is Form.PROGRAM:
         prefill = "".join(f"{line}\n" for line in shown.lines(told, answer))
@@ -164,6 +186,46 @@ def _tool_line(signature: str, description: str) -> str:
     return f"{signature}  {description}".rstrip()
 
 
+def _whole_task(situation: Situation, answer: str | None) -> str:
+    bound = list(situation.initial.values())
+    if situation.cut.value < Cut.RECENT.value:
+        return _task(situation.task, answer, bound)
+    named = (f"Bound: {brief('', (one.name, one.type.name))}" for one in bound)
+    return "\n".join([_task(situation.task, answer), *named])
+
+
+def _left_out(situation: Situation, told: Sequence[_Told]) -> list[str]:
+    """What the prompt does not show, and the names that only the steps left out would show."""
+    if situation.cut is Cut.NOTHING:
+        return []
+    lines = [f"Left out, for want of space: {situation.cut.words}."]
+    if situation.cut is Cut.STEPS and len(told) > 1:
+        names = ", ".join(f"{name} : {kind}" for name, kind in told[-2].bound) or "nothing"
+        lines.append(f"Steps 1 to {len(told) - 1} are done and bound: {names}")
+    return lines
+
+
+def _shortened(told: Sequence[_Told], cut: Cut) -> list[_Told]:
+    """The steps as a cut leaves them."""
+    match cut:
+        case Cut.NOTHING:
+            return list(told)
+        case Cut.OLD:
+            return [*map(_without_value, told[:-2]), *told[-2:]]
+        case Cut.RECENT:
+            return [*map(_without_value, told[:-1]), *map(_without_long_value, told[-1:])]
+        case Cut.STEPS:
+            return [*map(_without_long_value, told[-1:])]
+
+
+def _without_value(step: _Told) -> _Told:
+    return replace(step, thought="", observation=brief(step.observation, step.new))
+
+
+def _without_long_value(step: _Told) -> _Told:
+    return _without_value(step) if len(step.observation) > KEPT_CHARACTERS else replace(step, thought="")
+
+
 def _task(task: str, output: str | None, bound: Iterable[Binding] = ()) -> str:
     lines = [f"Task: {task}"]
     if output is not None:
@@ -185,14 +247,17 @@ def _of_turns(situation: Situation) -> list[_Told]:
     bound = [(name, kind.name) for name, kind in situation.initial.types().items()]
     told = []
     for turn in situation.turns:
+        new = None
         if turn.result is not None and turn.result.name is not None:
-            bound.append((turn.result.name, turn.result.type or ""))
+            new = (turn.result.name, turn.result.type or "")
+            bound.append(new)
         told.append(
             _Told(
                 text=turn.text,
                 observation=turn.observation,
                 bound=tuple(bound),
                 refused=turn.result is None,
+                new=new,
                 thought=turn.thought if situation.thinks_aloud else "",
             )
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import final
 
 from dialects import Call, Expression, Let, ListLiteral, RecordLiteral, Step
@@ -32,10 +32,27 @@ def _calls_in(expression: Expression) -> Iterator[Call]:
 class History:
     """The steps of one run. A binder is fresh every time, so steps are compared without it."""
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        *,
+        proposed: Mapping[str, int] | None = None,
+        called: Mapping[str, str | None] | None = None,
+    ) -> None:
+        """`proposed` and `called` are those of the history that this one goes on from."""
         self._registry = registry
-        self._proposed: Counter[str] = Counter()
-        self._pure: dict[str, str | None] = {}
+        self._proposed: Counter[str] = Counter(proposed or {})
+        self._pure: dict[str, str | None] = dict(called or {})
+
+    @property
+    def proposed(self) -> dict[str, int]:
+        """How often each step was proposed."""
+        return dict(self._proposed)
+
+    @property
+    def called(self) -> dict[str, str | None]:
+        """The calls of pure tools, with the names that hold their results; None for one that failed."""
+        return dict(self._pure)
 
     def propose(self, step: Step | str) -> int:
         """Count a proposed step (its text, where it could not be read) and say how often it has come."""

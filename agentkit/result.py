@@ -4,60 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from enum import Enum
 
-from agentkit.models import FinishReason, Steering, TokenRecord, Usage
+from agentkit.checkpoint import Checkpoint
+from agentkit.models import FinishReason, Message, Steering, TokenRecord, Usage
+from agentkit.usage import RunTiming, RunUsage, StopReason
 from dialects.steps import Step
 from episodes import Bindings, Grade, Transcript, Turn, plain
 
-
-class StopReason(Enum):
-    """Why a run ended."""
-
-    RETURNED = "returned"
-    """A return step gave the output."""
-
-    RUNNING = "running"
-    """It has not ended: the result is a snapshot, or the caller left the loop."""
-
-    LIMIT = "limit"
-    """A usage limit was reached."""
-
-    REPEATED = "repeated"
-    """One step came too often."""
-
-    INCOMPLETE_STEP = "incomplete_step"
-    """The text of a step stopped before its end."""
-
-    TOOL_FAILED = "tool_failed"
-    """A tool call gave no value of its type."""
-
-    ERROR = "error"
-    """Something else raised: the model, a grader, or a cancelled task."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RunUsage:
-    """What a run used, counted."""
-
-    turns: int = 0
-    tool_calls: int = 0
-    """Calls that were begun, nested ones counted singly."""
-
-    prompt_tokens: int = 0
-    cached_tokens: int = 0
-    prefilled_tokens: int = 0
-    generated_tokens: int = 0
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RunTiming:
-    """Seconds of a run, apart by who spent them."""
-
-    model_s: float = 0.0
-    oracle_s: float = 0.0
-    tools_s: float = 0.0
-    total_s: float = 0.0
+__all__ = ["RunResult", "RunTiming", "RunUsage", "StopReason", "TurnTelemetry"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,6 +35,9 @@ class TurnTelemetry:
     repetition_allowed: bool
     """Every step would have been a repetition, so the rule against them was set aside."""
 
+    cut: str = ""
+    """What was left out of the prompt for the model's context, in words; empty where nothing was."""
+
     def to_data(self) -> dict[str, object]:
         """The figures as JSON-able data, the tokens summed up."""
         count = len(self.tokens)
@@ -99,6 +56,7 @@ class TurnTelemetry:
             "model_s": self.model_s,
             "oracle_s": self.oracle_s,
             "repetition_allowed": self.repetition_allowed,
+            "cut": self.cut,
         }
 
 
@@ -120,6 +78,16 @@ class RunResult:
     grade: Grade | None
     """The grader's judgement of a returned output; None where there is no grader or no output."""
 
+    run_id: str
+    """Stays the same when the run is resumed."""
+
+    messages: tuple[Message, ...] = field(repr=False)
+    """The last prompt as the model saw it, from the rules on, with its answer; `Agent.run(..., message_history=...)`
+    goes on from there."""
+
+    checkpoint: Checkpoint = field(repr=False)
+    """What `Agent.resume` needs to go on from here."""
+
     @property
     def turns(self) -> tuple[Turn, ...]:
         """The turns, executed or refused."""
@@ -128,6 +96,7 @@ class RunResult:
     def to_data(self) -> dict[str, object]:
         """The result as JSON-able data; values that JSON cannot hold are told by type and representation."""
         return {
+            "run_id": self.run_id,
             "episode": self.episode,
             "output": plain(self.output),
             "stop_reason": self.stop_reason.value,

@@ -2,33 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Final, NoReturn, final
+from typing import Final, final
 
 import anyio
 
+from agentkit.approval import Approve, Approver, Decision
+from agentkit.checkpoint import Checkpoint, Pending
 from agentkit.decoding import Decoder, Listeners, Proposal, TurnBudget
 from agentkit.errors import (
     ConfigurationError,
+    ContextWindowExceeded,
     IncompleteStep,
     ModelFailed,
     RepeatedStep,
-    ToolFailed,
-    UsageLimitExceeded,
 )
-from agentkit.events import EventHandler, RunEnded, RunStarted, StepProposed, TokenGenerated, TurnEnded, TurnStarted
-from agentkit.ledger import Ledger
+from agentkit.events import (
+    ContextTruncated,
+    EventHandler,
+    RunEnded,
+    RunStarted,
+    TokenGenerated,
+    TurnEnded,
+    TurnStarted,
+)
+from agentkit.execution import Executor, exceeded
+from agentkit.journal import Journal
+from agentkit.ledger import Ledger, Said
 from agentkit.limits import UsageLimits
-from agentkit.models import FinishReason, ModelError
+from agentkit.models import ContextOverflowError, FinishReason, ModelError
 from agentkit.prompts import Prompt, PromptStyle, Situation, build_prompt
-from agentkit.repetition import History, calls_of
+from agentkit.repetition import History
 from agentkit.result import RunResult, StopReason
+from agentkit.window import ContextPolicy
 from aufbau import Prefix, Verdict
-from dialects import LoweredDialect, Step
-from episodes import Episode, EpisodeError, Turn, execute_step
-from registry import ModelRetry, RegistryError, ToolTimeoutError, ToolType
+from dialects import LoweredDialect
+from episodes import Episode, Turn
+from registry import ToolType
 
 _REMEDIES: Final = {
     FinishReason.LENGTH: "raise UsageLimits(tokens_per_step=...)",
@@ -50,22 +62,49 @@ class Setup:
     instructions: str | None
     observe_tool_errors: bool
     on_event: EventHandler
+    deps: object
+    approver: Approver
+    context_policy: ContextPolicy
+    journal: Journal
+    resumed: bool = False
+    decision: Decision | None = None
+    """On the step that the checkpoint holds."""
 
 
 @final
 class Run(AsyncIterator[Turn]):
     """A run in progress: iterate over its turns; `result` is the result so far, and at the end the whole one."""
 
-    def __init__(self, setup: Setup, decoder: Decoder, history: History) -> None:
+    def __init__(self, setup: Setup, decoder: Decoder, history: History, ledger: Ledger) -> None:
         self._setup: Final = setup
         self._decoder: Final = decoder
         self._history: Final = history
-        self._ledger: Final = Ledger(setup.episode)
+        self._ledger: Final = ledger
+        self._executor: Final = Executor(
+            ledger=ledger,
+            history=history,
+            journal=setup.journal,
+            registry=setup.lowered.registry,
+            output=setup.output,
+            limits=setup.limits,
+            deps=setup.deps,
+            approver=setup.approver,
+            observe_tool_errors=setup.observe_tool_errors,
+            on_event=setup.on_event,
+        )
+        if ledger.transcript.turns:
+            *before, last = ledger.transcript.turns
+            ledger.messages = self._prompt(before).answered(last.text)
 
     @property
     def result(self) -> RunResult:
         """The result so far; the whole one once the loop is over."""
         return self._ledger.result
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """Where the run stands; `Agent.resume` goes on from there."""
+        return self._ledger.checkpoint
 
     def __aiter__(self) -> Run:
         return self
@@ -79,21 +118,43 @@ class Run(AsyncIterator[Turn]):
             emit(self._started())
         try:
             turn = await self._timed_turn()
-        except ModelError as error:
-            result = self._ledger.end(StopReason.ERROR)
-            emit(RunEnded(result=result, error=error))
-            raise ModelFailed(f"turn {self._ledger.next_turn}: {error}", result=result) from error
+            await self._setup.journal.keep(self.checkpoint)
         except BaseException as error:
+            raised = self._ended_by(error)
             emit(RunEnded(result=self._ledger.end(StopReason.ERROR), error=error))
-            raise
-        emit(TurnEnded(turn=turn, telemetry=self.result.telemetry[-1]))
+            if isinstance(error, Exception):
+                await self._setup.journal.keep(self.checkpoint)
+            if raised is error:
+                raise
+            raise raised from error
+        emit(TurnEnded(turn=turn, telemetry=self._ledger.telemetry_of(turn.number)))
         if self._ledger.is_over():
             emit(RunEnded(result=self.result))
         return turn
 
+    def _ended_by(self, error: BaseException) -> BaseException:
+        """What the caller sees of an error that ended the run: an error of the model as one of the run."""
+        number = self._ledger.next_turn
+        if isinstance(error, ContextOverflowError):
+            more = self._setup.context_policy is ContextPolicy.RAISE and self._ledger.cut.next() is not None
+            remedy = (
+                "; or let the run leave something out: Agent(context_policy=ContextPolicy.TRUNCATE)" if more else ""
+            )
+            return ContextWindowExceeded(f"turn {number}: {error}{remedy}", result=self._ledger.end(StopReason.ERROR))
+        if isinstance(error, ModelError):
+            return ModelFailed(f"turn {number}: {error}", result=self._ledger.end(StopReason.ERROR))
+        return error
+
     def _started(self) -> RunStarted:
         setup, decoder = self._setup, self._decoder
-        return RunStarted(episode=setup.episode, model=setup.model, mode=decoder.mode, sampling=decoder.sampling)
+        return RunStarted(
+            episode=setup.episode,
+            model=setup.model,
+            mode=decoder.mode,
+            sampling=decoder.sampling,
+            run_id=self._ledger.run_id,
+            resumed=setup.resumed,
+        )
 
     async def _timed_turn(self) -> Turn:
         """One turn within the time limits. The scopes are left before the turn is handed out."""
@@ -105,30 +166,72 @@ class Run(AsyncIterator[Turn]):
         if turn is not None:
             return turn
         if run_scope.cancelled_caught:
-            self._exceeded("run_timeout", "the run took longer than {value:g} s")
-        self._exceeded("turn_timeout", "turn {turn} took longer than {value:g} s")
+            exceeded(self._ledger, self._setup.limits, "run_timeout", "the run took longer than {value:g} s")
+        exceeded(self._ledger, self._setup.limits, "turn_timeout", "turn {turn} took longer than {value:g} s")
 
     async def _turn(self) -> Turn:
-        number, budget = self._ledger.next_turn, self._token_budget()
-        prompt, begun = self._prompt(), perf_counter()
+        pending = self._ledger.pending
+        if pending is not None:
+            return await self._go_on(pending)
+        budget = self._token_budget()
+        begun = perf_counter()
         start = self._start()
         starting_s = perf_counter() - begun
-        emit = self._setup.on_event
-        listeners = Listeners(
-            step=lambda token: emit(TokenGenerated(turn=number, token=token)),
-            reasoning=lambda token: emit(TokenGenerated(turn=number, token=token, reasoning=True)),
-        )
-        emit(TurnStarted(turn=number, messages=tuple(prompt.messages), start=start))
-        proposal = await self._decoder.propose(prompt, start, budget, listeners)
+        prompt, proposal = await self._proposal(start, budget)
         self._ledger.count(proposal, starting_s)
+        self._ledger.messages = prompt.answered(proposal.text)
+        said = Said.of(proposal)
         if proposal.step is None:
-            return self._no_step(proposal, budget.step)
+            return self._no_step(proposal, said, budget.step)
         self._check_repeated(self._history.propose(proposal.step), proposal.text)
         if not self._decoder.mode.well_typed and self._history.has_called(proposal.step):
             name = self._history.bound_to(proposal.step)
             told = f"{name} holds the result" if name else "it failed"
-            return self._ledger.commit(proposal, observation=f"Called already: {told}")
-        return await self._execute(proposal, proposal.step)
+            return self._ledger.commit(said, observation=f"Called already: {told}")
+        pending = Pending(text=said.text, thought=said.thought, step=proposal.step)
+        self._ledger.pending = pending
+        return await self._executor.execute(pending)
+
+    async def _go_on(self, pending: Pending) -> Turn:
+        """The turn of a step that a checkpoint holds; its text was asked for before."""
+        prompt = self._prompt()
+        self._ledger.messages = prompt.answered(pending.text)
+        self._setup.on_event(TurnStarted(turn=self._ledger.next_turn, messages=prompt.messages, start=self._start()))
+        # A step that was begun had been agreed to.
+        decision = self._setup.decision or (Approve() if pending.begun else None)
+        return await self._executor.execute(pending, decision)
+
+    async def _proposal(self, start: Prefix, budget: TurnBudget) -> tuple[Prompt, Proposal]:
+        """What the model proposes, asked again with less where its context is too small and the policy allows."""
+        number, emit, ledger = self._ledger.next_turn, self._setup.on_event, self._ledger
+        listeners = Listeners(
+            step=lambda token: emit(TokenGenerated(turn=number, token=token)),
+            reasoning=lambda token: emit(TokenGenerated(turn=number, token=token, reasoning=True)),
+        )
+        prompt = self._prompt()
+        while True:
+            ledger.messages = prompt.answered("")
+            emit(TurnStarted(turn=number, messages=prompt.messages, start=start))
+            try:
+                return prompt, await self._decoder.propose(prompt, start, budget, listeners)
+            except ContextOverflowError as error:
+                shorter = self._shorter(prompt)
+                if shorter is None:
+                    raise
+                prompt, cut = shorter, ledger.cut.words
+                told = ContextTruncated(turn=number, cut=cut, prompt_tokens=error.prompt_tokens, context=error.context)
+                emit(told)
+
+    def _shorter(self, prompt: Prompt) -> Prompt | None:
+        """The next shorter prompt, which later turns keep to; None where there is none or none is allowed."""
+        if self._setup.context_policy is ContextPolicy.RAISE:
+            return None
+        while (cut := self._ledger.cut.next()) is not None:
+            self._ledger.cut = cut
+            shorter = self._prompt()
+            if _length(shorter) < _length(prompt):
+                return shorter
+        return None
 
     # Before the model
 
@@ -136,25 +239,33 @@ class Run(AsyncIterator[Turn]):
         """Tokens that the next turn may have; raises when a limit leaves no further one."""
         limits = self._setup.limits
         if len(self._ledger.transcript) >= limits.turn_limit:
-            self._exceeded("turn_limit", "no answer was returned within {value:g} turns")
+            exceeded(self._ledger, self._setup.limits, "turn_limit", "no answer was returned within {value:g} turns")
         reasoning = limits.reasoning_tokens if self._decoder.mode.reasons else 0
         if limits.token_limit is None:
             return TurnBudget(step=limits.tokens_per_step, reasoning=reasoning)
         rest = limits.token_limit - self._ledger.generated_tokens
         if rest <= 0:
-            self._exceeded("token_limit", "no answer was returned within {value:g} generated tokens")
+            exceeded(
+                self._ledger,
+                self._setup.limits,
+                "token_limit",
+                "no answer was returned within {value:g} generated tokens",
+            )
         reasoning = min(reasoning, max(rest // 2, rest - limits.tokens_per_step))
         return TurnBudget(step=min(limits.tokens_per_step, rest - reasoning), reasoning=reasoning)
 
-    def _prompt(self) -> Prompt:
+    def _prompt(self, turns: Sequence[Turn] | None = None) -> Prompt:
+        """The prompt after these turns, or after all so far."""
         situation = Situation(
             task=self._setup.episode.prompt,
             lowered=self._setup.lowered,
             output=self._setup.output,
             initial=self._setup.episode.bindings,
-            turns=self._ledger.transcript.turns,
+            turns=self._ledger.transcript.turns if turns is None else turns,
             instructions=self._setup.instructions,
             thinks_aloud=self._decoder.thinks_aloud,
+            message_history=self._ledger.message_history,
+            cut=self._ledger.cut,
         )
         return build_prompt(self._setup.style, situation)
 
@@ -173,17 +284,22 @@ class Run(AsyncIterator[Turn]):
 
     # After the model
 
-    def _no_step(self, proposal: Proposal, budget: int) -> Turn:
+    def _no_step(self, proposal: Proposal, said: Said, budget: int) -> Turn:
         """What the model can mend is told to it; a constrained step that is cut short ends the run."""
         problem = proposal.problem or ""
         if not self._decoder.mode.well_typed or proposal.repeats:
             self._check_repeated(self._history.propose(proposal.text), proposal.text)
             told = f"Called already: {problem}" if proposal.repeats else f"Not a step: {problem}"
-            return self._ledger.commit(proposal, observation=told, error=problem)
+            return self._ledger.commit(said, observation=told, error=problem)
         number = self._ledger.next_turn
-        self._ledger.commit(proposal, observation="", error=problem)
+        self._ledger.commit(said, observation="", error=problem)
         if proposal.finish is FinishReason.LENGTH and budget < self._setup.limits.tokens_per_step:
-            self._exceeded("token_limit", "the {value:g} generated tokens of the run ended inside a step")
+            exceeded(
+                self._ledger,
+                self._setup.limits,
+                "token_limit",
+                "the {value:g} generated tokens of the run ended inside a step",
+            )
         raise IncompleteStep(
             f"step {number} is incomplete and was not executed: {problem}; "
             f"{_REMEDIES.get(proposal.finish, 'report this')}: {proposal.text!r}",
@@ -201,53 +317,7 @@ class Run(AsyncIterator[Turn]):
                 result=self._ledger.end(StopReason.REPEATED),
             )
 
-    async def _execute(self, proposal: Proposal, step: Step) -> Turn:
-        ledger, limits = self._ledger, self._setup.limits
-        calls = len(list(calls_of(step)))
-        if limits.tool_call_limit is not None and ledger.tool_calls + calls > limits.tool_call_limit:
-            self._exceeded("tool_call_limit", "step {turn} needs more than {value:g} tool calls in all")
-        self._setup.on_event(StepProposed(turn=ledger.next_turn, text=proposal.text, step=step))
-        ledger.tool_calls += calls
-        begun = perf_counter()
-        try:
-            outcome = await execute_step(
-                step,
-                ledger.bindings,
-                self._setup.lowered.registry,
-                output_type=self._setup.output,
-                timeout=limits.tool_timeout,
-            )
-        except ModelRetry as retry:
-            self._history.record(step, succeeded=False)
-            return ledger.commit(proposal, observation=f"Try again: {retry}", error=f"ModelRetry: {retry}")
-        except (RegistryError, EpisodeError) as error:
-            return self._failed(proposal, step, error)
-        finally:
-            ledger.tools_s += perf_counter() - begun
-        self._history.record(step)
-        return ledger.commit(proposal, observation=outcome.observation(), outcome=outcome)
 
-    def _failed(self, proposal: Proposal, step: Step, error: RegistryError | EpisodeError) -> Turn:
-        number = self._ledger.next_turn
-        if not isinstance(error, ToolTimeoutError):
-            self._history.record(step, succeeded=False)
-        turn = self._ledger.commit(proposal, observation=f"Failed: {error}", error=str(error))
-        if self._setup.observe_tool_errors:
-            return turn
-        tool = getattr(error, "tool", None) or next((call.tool for call in calls_of(step)), "return")
-        raise ToolFailed(
-            f"step {number}, {proposal.text!r}: {error}; mend the tool, let it raise ModelRetry where the "
-            'model can do better, or use Agent(tool_errors="observe")',
-            tool=str(tool),
-            result=self._ledger.end(StopReason.TOOL_FAILED),
-        ) from error
-
-    def _exceeded(self, limit: str, what: str) -> NoReturn:
-        value = getattr(self._setup.limits, limit)
-        said = what.format(value=value, turn=self._ledger.next_turn)
-        raise UsageLimitExceeded(
-            f"{said}; raise UsageLimits({limit}=...) to go on",
-            limit=limit,
-            value=value,
-            result=self._ledger.end(StopReason.LIMIT),
-        )
+def _length(prompt: Prompt) -> int:
+    """Characters of a prompt."""
+    return sum(len(message.content) for message in prompt.messages) + len(prompt.prefill)

@@ -2,9 +2,9 @@
 
     invoke_agent NAME                       one run
     ├── chat MODEL                          the text of one step, and the reasoning before it
-    └── execute_tool TOOL                   the tool call of the step
+    └── execute_tool TOOL                   a tool call of the step; nested ones come one by one
 
-The spans of nested calls are one, that of the outer call. Names follow `opentelemetry.semconv`'s `gen_ai` attributes
+Names follow `opentelemetry.semconv`'s `gen_ai` attributes
 (1.41, in development); what those have no name for is under `agentkit.`. Texts of prompts, steps, arguments and results
 are left out unless asked for. Needs `pip install "aufbau[otel]"`.
 """
@@ -18,16 +18,26 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, final
 
-from agentkit.events import Event, RunEnded, RunStarted, StepProposed, TokenGenerated, TurnEnded, TurnStarted
+from agentkit.events import (
+    Event,
+    RunEnded,
+    RunStarted,
+    StepProposed,
+    TokenGenerated,
+    ToolEnded,
+    ToolStarted,
+    TurnEnded,
+    TurnStarted,
+)
 from agentkit.models import FinishReason, MissingExtraError, TokenRecord
-from agentkit.repetition import calls_of
 from agentkit.result import RunResult, StopReason, TurnTelemetry
-from dialects import Step
 from episodes import Turn, plain
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, TracerProvider
 
+# A run that waits for an approval has not failed.
+_GOOD_ENDS: Final = frozenset({StopReason.RETURNED, StopReason.DEFERRED})
 _FINISH: Final = {FinishReason.SATISFIED: "stop", FinishReason.STOP: "stop", FinishReason.LENGTH: "length"}
 
 
@@ -99,7 +109,10 @@ class OpenTelemetryHandler:
             case StepProposed():
                 self._ask(event.turn, now)
                 self._chat_end = now
-                self._call(event.step, now)
+            case ToolStarted():
+                self._call(event, now)
+            case ToolEnded():
+                self._called(event, now)
             case TurnEnded():
                 self._ask(event.turn.number, now)
                 self._answered(event.turn, event.telemetry, now)
@@ -143,7 +156,7 @@ class OpenTelemetryHandler:
         if self._content and result.stop_reason is StopReason.RETURNED:
             text = json.dumps(plain(result.output), ensure_ascii=False)
             run.set_attribute("gen_ai.output.messages", _messages([("assistant", text, "stop")]))
-        if result.stop_reason is not StopReason.RETURNED:
+        if result.stop_reason not in _GOOD_ENDS:
             self._fail(run, _kind(event.error) or result.stop_reason.value, event.error)
         run.end(end_time=now)
         self._run = None
@@ -184,21 +197,34 @@ class OpenTelemetryHandler:
         name = f"chat {self._model}" if self._model else "chat"
         self._chat = self._child(name, self._api.SpanKind.CLIENT, attributes, now)
 
-    def _call(self, step: Step | None, now: int) -> None:
-        """Begin the tool span of a step that calls something."""
-        call = next(calls_of(step), None) if step is not None else None
-        if call is None:
-            return
+    def _call(self, event: ToolStarted, now: int) -> None:
         attributes: dict[str, object] = {
             "gen_ai.operation.name": "execute_tool",
-            "gen_ai.tool.name": call.tool,
+            "gen_ai.tool.name": event.tool,
             "gen_ai.tool.type": "function",
+            "agentkit.turn": event.turn,
         }
-        self._tool = self._child(f"execute_tool {call.tool}", self._api.SpanKind.INTERNAL, attributes, now)
+        if self._content:
+            arguments = {name: plain(value) for name, value in event.arguments.items()}
+            attributes["gen_ai.tool.call.arguments"] = json.dumps(arguments, ensure_ascii=False)
+        self._tool = self._child(f"execute_tool {event.tool}", self._api.SpanKind.INTERNAL, attributes, now)
+
+    def _called(self, event: ToolEnded, now: int) -> None:
+        tool = self._tool
+        if tool is None:
+            return
+        if event.error is not None:
+            # What the tool itself raised says more than that it raised.
+            self._fail(tool, _kind(event.error.__cause__ or event.error), event.error)
+        elif self._content:
+            result = json.dumps(plain(event.result), ensure_ascii=False)
+            tool.set_attribute("gen_ai.tool.call.result", result)
+        tool.end(end_time=now)
+        self._tool = None
 
     def _answered(self, turn: Turn, told: TurnTelemetry | None, now: int) -> None:
-        """End the spans of a committed turn."""
-        chat, tool = self._chat, self._tool
+        """End the chat span of a committed turn."""
+        chat = self._chat
         if chat is None:
             return
         chat.set_attributes(self._generated(told))
@@ -208,18 +234,6 @@ class OpenTelemetryHandler:
         if turn.error is not None and turn.step is None:
             self._fail(chat, "not_a_step", None, turn.error if self._content else None)
         chat.end(end_time=self._chat_end or now)
-        if tool is None and turn.step is not None and self._chat_end is not None:
-            # The proposal did not tell its step, the turn does.
-            self._call(turn.step, self._chat_end)
-            tool = self._tool
-        if tool is not None:
-            if self._content:
-                tool.set_attribute("gen_ai.tool.call.arguments", turn.text)
-                value = turn.result.value if turn.result is not None else turn.observation
-                tool.set_attribute("gen_ai.tool.call.result", json.dumps(value, ensure_ascii=False))
-            if turn.error is not None:
-                self._fail(tool, "tool_error", None, turn.error if self._content else None)
-            tool.end(end_time=now)
         self._free()
 
     def _generated(self, told: TurnTelemetry | None) -> dict[str, Any]:
@@ -254,9 +268,9 @@ class OpenTelemetryHandler:
             return
         self._chat.set_attributes(self._generated(told.get(self._turn)))
         if self._tool is not None:
-            self._fail(self._tool, _kind(error) or "broken_off", error)
+            self._fail(self._tool, _kind(error), error)
             self._tool.end(end_time=now)
-        elif error is not None:
+        if error is not None and self._chat_end is None:
             self._fail(self._chat, _kind(error), error)
         self._chat.end(end_time=self._chat_end or now)
         self._free()

@@ -371,13 +371,14 @@ class Prefix:
 
         return explain(self._start.reader, self._state.hypotheses, self.text, self._lost_at)
 
-    def witness(self, max_bytes: int = 200, max_steps: int = 10_000) -> Witness:
+    def witness(self, max_bytes: int = 200, max_steps: int = 10_000, *, prove: bool = True) -> Witness:
         """A shortest continuation that satisfies the prefix, a proof that there is none, or neither within the bounds.
 
-        `max_bytes` bounds the continuation, `max_steps` the work of the search.
+        `max_bytes` bounds the continuation, `max_steps` the work of the search. Without `prove`, no proof is sought that
+        the search itself does not give.
         """
         reading = Reading(self._start.reader, self._state.hypotheses, self.text, self._lost_at)
-        return witness(reading, max_bytes, max_steps)
+        return witness(reading, max_bytes, max_steps, prove=prove)
 
     @property
     def automaton(self) -> LexerAutomaton:

@@ -17,8 +17,6 @@ _PATIENCE = 500
 _WAYS = ((40, 1), (12, 3))
 _ROOM = 6
 _SHARES = (8, 1)  # of the steps: turns are short first, and a proof that there is nothing is tried in between
-# A proof takes as long as thousands of steps, up to a second, so it is only sought within a bound that has room for it.
-_PROOF = 5_000
 
 
 class Outcome(Enum):
@@ -45,12 +43,13 @@ class Witness:
         return f"{self.text.decode(errors='backslashreplace')!r} ({self.reason})"
 
 
-def witness(reading: Reading, max_bytes: int = 200, max_steps: int = 10_000) -> Witness:
+def witness(reading: Reading, max_bytes: int = 200, max_steps: int = 10_000, *, prove: bool = True) -> Witness:
     """A shortest continuation of at most `max_bytes` that makes the text SATISFIED.
 
     Every continuation that is returned was fed. NONE is a proof: all that may follow was tried, up to
     names and texts that no rule tells apart. A search that takes long gives way to a narrow one, which finds some
-    continuation soon where there is one, and then goes on. Below 5,000 steps no other proof is sought.
+    continuation soon where there is one, and then goes on. With `prove`, what is
+    left then is also refuted from the rules, which can take as long as thousands of steps.
     """
     if reading.verdict is Verdict.LOST:
         return Witness(outcome=Outcome.NONE, text=None, reason=f"the text is lost at byte {reading.lost_at}")
@@ -65,7 +64,7 @@ def witness(reading: Reading, max_bytes: int = 200, max_steps: int = 10_000) -> 
             proved = _take_turns(attempts, max_steps // (share * len(attempts)))
             if any(attempt.best is not None for attempt in attempts) or not whole.search.waiting:
                 break
-            proof = refute(reading) if share == _SHARES[0] and max_steps >= _PROOF else None
+            proof = refute(reading) if prove and share == _SHARES[0] else None
             if proof is not None:
                 return Witness(outcome=Outcome.NONE, text=None, reason=proof, steps=whole.search.spent)
     spent = sum(attempt.search.spent for attempt in attempts)

@@ -58,6 +58,7 @@ class _EpisodeTable(_Table):
     grader: _GraderTable | None = None
     expected: Any = None
     reference: str = ""
+    markers: list[str] = []  # read by the pytest plugin alone, as marks of the episode's test
 
 
 def read_file(path: str | os.PathLike[str]) -> str:

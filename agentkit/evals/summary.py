@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agentkit.evals.plan import EvalPlan
 from agentkit.evals.records import EvalRecord
 from aufbau.validation.statistics import Share
+from episodes.evaluation import grouped_failures, share, shares_by_episode
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -32,17 +33,12 @@ class EvalRow:
     @property
     def failures(self) -> Mapping[str, tuple[EvalRecord, ...]]:
         """Attempts that did not pass, by the group of their failure, the largest group first."""
-        groups: dict[str, tuple[EvalRecord, ...]] = {}
-        for record in self.records:
-            if record.failure is not None:
-                groups[record.failure.group] = (*groups.get(record.failure.group, ()), record)
-        return dict(sorted(groups.items(), key=lambda group: -len(group[1])))
+        return grouped_failures(self.records)
 
     @property
     def by_episode(self) -> Mapping[str, Share]:
         """The attempts that passed of each episode."""
-        names = dict.fromkeys(record.episode for record in self.records)
-        return {name: share(one for one in self.records if one.episode == name) for name in names}
+        return shares_by_episode(self.records)
 
     def mean(self, figure: str) -> float:
         """The mean of a figure over the attempts."""
@@ -100,9 +96,3 @@ class EvalReport:
             "settings": self.plan.settings.to_data(),
             "rows": [row.to_data() for row in self.rows],
         }
-
-
-def share(records: Iterable[EvalRecord]) -> Share:
-    """How many of the records passed."""
-    passed = [record.passed for record in records]
-    return Share(count=sum(passed), total=len(passed))

@@ -44,8 +44,8 @@ class PrefixLike(Protocol):
 class Completable(PrefixLike, Protocol):
     """A prefix that can say how it may end; `aufbau.Prefix` can."""
 
-    def witness(self, max_bytes: int, max_steps: int) -> Witness:
-        """A short continuation that makes the text SATISFIED, or why none is known."""
+    def witness(self, max_bytes: int, max_steps: int, *, prove: bool = True) -> Witness:
+        """A short continuation that makes the text SATISFIED, or why none is known; `prove` seeks a proof of that."""
         ...
 
 
@@ -130,8 +130,8 @@ class TokenRecord:
     steered: bool = False
     # What the model would have written instead; None where that is this token, or isn't known.
     preferred: bytes | None = None
-    # How much less probable this token is than the likeliest one, in nats.
-    given_up: float = 0.0
+    # How much less probable this token is than the likeliest one, in nats; None where the model has no scores.
+    given_up: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -108,7 +108,7 @@ class Budget:
     def _plan(self, prefix: Completable, max_steps: int) -> Plan | None:
         """The end that the oracle's search finds nearest, in the fewest tokens."""
         try:
-            found = prefix.witness(MAX_BYTES, max_steps)
+            found = prefix.witness(MAX_BYTES, max_steps, prove=max_steps >= START_STEPS)
         except LimitError as error:
             # Looking ahead needs more room than the text itself, which may still fit.
             self._reason = str(error)

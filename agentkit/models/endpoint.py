@@ -30,27 +30,27 @@ from agentkit.models.base import (
     Usage,
 )
 from agentkit.models.completions import Completion, CompletionClient, Patience
+from agentkit.models.draft import Draft, record_of
 from agentkit.models.errors import EndpointRefused, EndpointStuck, ModelNotFoundError, SessionError
 from agentkit.models.reasoning import ReasoningFormat
-from agentkit.models.samples import Sample, keep
+from agentkit.models.samples import Kept, Sample
 from aufbau.verdict import Verdict
 
 # The environment variable with the key for models named on the command line.
 KEY_VARIABLE: Final = "AGENTKIT_API_KEY"
 # By how much a sample is warmer than one that added nothing, and how warm at most.
 _WARMER: Final = 0.3
-_WARMEST: Final = 1.2
+_WARMEST: Final = 1.0
 # Samples in a row that add nothing, before a word of the kept text is given up.
 _PATIENT: Final = 2
 # The interface admits no more stop strings.
 _STOPS: Final = 4
-_LAST_WORD: Final = re.compile(r"(\w+|\W)\s*\Z")
 
 
 class Continuation(Enum):
     """How a model is asked to go on with a text that it has begun."""
 
-    # As MESSAGE first; as QUOTED from when the server refuses that, or a quoted text goes on where a message did not.
+    # As MESSAGE, and after a sample that added nothing as QUOTED; always as QUOTED once the server refuses a MESSAGE.
     AUTO = "auto"
     # The text is the last message, the assistant's own: for servers that continue one.
     MESSAGE = "message"
@@ -205,99 +205,96 @@ class _Answer:
         self._prefill = prefill
         self._on_token = on_token
         self._random = random.Random(sampling.seed)
-        self._records: list[TokenRecord] = []
         self._usage = Usage()
         self._timing = Timing()
-        self._spent = 0
-        self._fruitless = 0
 
     # Free text
 
     async def free(self, stop: tuple[str, ...]) -> Generation:
         """One sample, cut at the first stop string."""
-        completion, sample = await self._ask("", {"stop": list(stop[:_STOPS])} if stop else {})
+        completion, sample = await self._ask(None, stop)
         text = completion.text
         if self._prefill and text.startswith(self._prefill):
             text = text[len(self._prefill) :]
         places = [place for one in stop if (place := text.find(one)) >= 0]
         text = text[: min(places)] if places else text
         self._report(replace(sample, accepted=text))
-        self._record(text)
+        record = record_of(text)
+        if self._on_token is not None:
+            self._on_token(record)
         cut = completion.finish == "length" and not places
-        return self._generation(text, None, FinishReason.LENGTH if cut else FinishReason.STOP)
+        return self._generation(text, None, FinishReason.LENGTH if cut else FinishReason.STOP, [record])
 
     # Constrained text
 
     async def constrained(self, start: PrefixLike, policy: StopPolicy) -> Generation:
         """Samples until the text is at an end that the policy allows."""
-        text, prefix, furthest, retreated, rejected = "", start, 0, 0, list[str]()
-        options = self._model.options
-        while True:
-            end = _end(prefix)
-            if end is not None or self._spent >= self._max_tokens or len(self.samples) >= options.requests:
-                return self._generation(text, prefix, end or FinishReason.LENGTH)
-            completion, sample = await self._ask(text, {})
+        draft, options = Draft(start, self._prefill), self._model.options
+        end = _end(draft)
+        while end is None:
+            if draft.fruitless >= options.attempts:
+                raise self._stuck(draft)
             began = perf_counter()
-            kept = keep(completion.text, self._prefill + text, prefix)
-            again = keep(completion.text, self._prefill, start) if text and not kept.whole else kept
-            if again.whole and again.prefix.verdict is Verdict.SATISFIED and again is not kept:
-                # The model has begun anew, and now all of it may stay.
-                retreated, text, kept, self._records = retreated + len(text), "", again, []
-            self._timing += Timing(oracle_s=perf_counter() - began)
-            self._report(replace(sample, accepted=kept.accepted, rejected=kept.rejected, retreated=retreated))
-            retreated = 0
-            if kept.accepted.strip():
-                text, prefix = text + kept.accepted, kept.prefix
-                self._count(completion, kept.accepted)
-                self._record(kept.accepted)
-            # What was given up and came again is no gain.
-            self._fruitless = 0 if len(text) > furthest else self._fruitless + 1
-            furthest = max(furthest, len(text))
-            rejected = [*(rejected if self._fruitless else ()), *([kept.rejected] if kept.rejected.strip() else ())]
-            stopped = completion.finish != "length"
-            if stopped and prefix.verdict is Verdict.SATISFIED and (text or not kept.rejected.strip()):
-                # The model ended the text here, or would have gone on with what no text admits.
-                return self._generation(text, prefix, _end(prefix) or FinishReason.STOP)
-            if stopped and policy is StopPolicy.PAPER and not kept.rejected.strip():
-                return self._generation(text, prefix, FinishReason.STOP)
-            if self._fruitless >= options.attempts:
-                raise self._stuck(text, rejected)
-            if self._fruitless and self._fruitless % _PATIENT == 0 and text:
-                shorter = _LAST_WORD.sub("", text)
-                retreated, text = len(text) - len(shorter), shorter
-                prefix = start.feed(text.encode())
-                self._records = [] if not text else [_record(text, first=False, rejected=len(self.samples))]
+            if draft.fruitless and draft.fruitless % _PATIENT == 0:
+                draft.retreat()
+            oracle_s = perf_counter() - began
+            completion, sample = await self._ask(draft)
+            began = perf_counter()
+            kept = draft.take(completion.text, _tokens(completion))
+            end = self._ended(draft, completion, kept, policy)
+            self._timing += Timing(oracle_s=oracle_s + perf_counter() - began)
+            gone, draft.retreated = draft.retreated, 0
+            self._report(replace(sample, accepted=kept.accepted, rejected=kept.rejected, retreated=gone))
+            if kept.accepted.strip() and self._on_token is not None:
+                self._on_token(record_of(kept.accepted))
+        return self._generation(draft.text, draft.prefix, end, draft.records)
 
-    def _stuck(self, text: str, rejected: Sequence[str]) -> EndpointStuck:
-        shown = ", ".join(repr(one[:60]) for one in list(dict.fromkeys(rejected))[-3:]) or "nothing"
+    def _ended(self, draft: Draft, completion: Completion, kept: Kept, policy: StopPolicy) -> FinishReason | None:
+        """Why the text is at its end, if it is."""
+        if (end := _end(draft)) is not None:
+            return end
+        if completion.finish != "length":
+            refused = bool(kept.rejected.strip())
+            if draft.prefix.verdict is Verdict.SATISFIED and (draft.text or not refused):
+                # The model ended the text here, or would have gone on with what no text admits.
+                return FinishReason.STOP
+            if policy is StopPolicy.PAPER and not refused:
+                return FinishReason.STOP
+        if draft.tokens >= self._max_tokens or len(self.samples) + 1 >= self._model.options.requests:
+            return FinishReason.LENGTH
+        return None
+
+    def _stuck(self, draft: Draft) -> EndpointStuck:
+        shown = ", ".join(repr(one[:60]) for one in list(dict.fromkeys(draft.rejected))[-3:]) or "nothing"
         return EndpointStuck(
-            f"{self._model.url}: {self._fruitless} samples of {self._model.name} in a row added nothing to "
-            f"{text[-60:]!r}; the last ones would have gone on with {shown}; say in the task what is wanted, show an "
-            "example, take a larger model, or allow more by EndpointOptions(attempts=...)",
+            f"{self._model.url}: {draft.fruitless} samples of {self._model.name} in a row added nothing to "
+            f"{draft.text[-60:]!r}; the last ones would have gone on with {shown}; say in the task what is wanted, "
+            "show an example, take a larger model, or allow more by EndpointOptions(attempts=...)",
             url=self._model.url,
-            text=text,
-            rejected=tuple(rejected),
+            text=draft.text,
+            rejected=tuple(draft.rejected),
         )
 
     # Requests
 
-    async def _ask(self, text: str, more: Mapping[str, object]) -> tuple[Completion, Sample]:
-        """One sample that goes on with the prefill and `text`."""
+    async def _ask(self, draft: Draft | None, stop: tuple[str, ...] = ()) -> tuple[Completion, Sample]:
+        """One sample that goes on with the prefill and the draft."""
+        text, fruitless, tokens = (draft.text, draft.fruitless, draft.tokens) if draft is not None else ("", 0, 0)
         asked = self._sampling.temperature
-        temperature = max(asked, min(_WARMEST, asked + _WARMER * self._fruitless))
+        temperature = max(asked, min(_WARMEST, asked + _WARMER * fruitless))
         seed = self._random.getrandbits(31)
         body = {
             "model": self._model.name,
             "temperature": temperature,
             "seed": seed,
-            "max_tokens": max(1, self._max_tokens - self._spent),
-            **more,
+            "max_tokens": max(1, self._max_tokens - tokens),
+            **({"stop": list(stop[:_STOPS])} if stop else {}),
             **(self._model.options.extra or {}),
         }
-        continued = self._continues(text)
+        continued = self._continues(text, fruitless)
         began = perf_counter()
         try:
-            completion = await self._client.complete(self._asked(text, continued), self._body(body, continued))
+            completion = await self._client.complete(self._asked(draft, continued), self._body(body, continued))
         except EndpointRefused as error:
             if (
                 not continued
@@ -306,7 +303,7 @@ class _Answer:
             ):
                 raise
             continued = False
-            completion = await self._client.complete(self._asked(text, continued), body)
+            completion = await self._client.complete(self._asked(draft, continued), body)
             # Refused as a message and answered as a quotation: this server does not continue.
             self._model.quotes = True
         self._timing += Timing(model_s=perf_counter() - began)
@@ -327,25 +324,33 @@ class _Answer:
         )
         return completion, sample
 
-    def _continues(self, text: str) -> bool:
+    def _continues(self, text: str, fruitless: int) -> bool:
         """Whether the next request has the text as the assistant's own message."""
         if not self._prefill + text or self._model.quotes:
             return False
         # Under AUTO, a sample that added nothing is followed by one that is asked the other way.
-        return self._model.options.continuation is Continuation.MESSAGE or self._fruitless % 2 == 0
+        return self._model.options.continuation is Continuation.MESSAGE or fruitless % 2 == 0
 
     def _body(self, body: Mapping[str, object], continued: bool) -> Mapping[str, object]:
         return {**body, **(self._model.options.extra_continued or {})} if continued else body
 
-    def _asked(self, text: str, continued: bool) -> list[Message]:
-        begun = self._prefill + text
-        if not begun:
-            return list(self._messages)
-        said = Message(role="assistant", content=begun)
-        if continued:
-            return [*self._messages, said]
-        quoted = f"Your answer begins so:\n\n{begun}\n\nGo on where it ends. Write only what comes next."
-        return [*self._messages, said, Message(role="user", content=quoted)]
+    def _asked(self, draft: Draft | None, continued: bool) -> list[Message]:
+        begun = self._prefill + (draft.text if draft is not None else "")
+        hint = draft.hint() if draft is not None else ""
+        if begun and continued:
+            return [*self._messages, Message(role="assistant", content=begun)]
+        if begun:
+            asked = f"Your answer begins so:\n\n{begun}\n\nGo on where it ends.{hint} Write only what comes next."
+            return [*self._messages, Message(role="assistant", content=begun), Message(role="user", content=asked)]
+        if (
+            draft is not None
+            and hint
+            and not continued
+            and self._model.options.continuation is not Continuation.MESSAGE
+        ):
+            refused = Message(role="assistant", content=draft.rejected[-1])
+            return [*self._messages, refused, Message(role="user", content=f"Not so.{hint} Answer again.")]
+        return list(self._messages)
 
     # Books
 
@@ -354,38 +359,24 @@ class _Answer:
         if self._model.on_sample is not None:
             self._model.on_sample(sample)
 
-    def _count(self, completion: Completion, kept: str) -> None:
-        """Count the tokens of the kept part, by its share of the sample."""
-        share = len(kept) / max(1, len(completion.text))
-        self._spent += max(1, round(share * _tokens(completion)))
-
-    def _record(self, text: str) -> None:
-        record = _record(text, first=self._fruitless == 0, rejected=self._fruitless)
-        self._records.append(record)
-        if self._on_token is not None:
-            self._on_token(record)
-
-    def _generation(self, text: str, prefix: PrefixLike | None, finish: FinishReason) -> Generation:
+    def _generation(
+        self, text: str, prefix: PrefixLike | None, finish: FinishReason, records: Sequence[TokenRecord]
+    ) -> Generation:
         return Generation(
             text=text,
             prefix=prefix,
-            tokens=tuple(self._records),
+            tokens=tuple(records),
             finish=finish,
             usage=self._usage,
             timing=self._timing,
         )
 
 
-def _record(text: str, *, first: bool, rejected: int) -> TokenRecord:
-    return TokenRecord(
-        token=None, text=text.encode(errors="replace"), entropy=0.0, first_choice=first, rejected=rejected, logprob=0.0
-    )
-
-
-def _end(prefix: PrefixLike) -> FinishReason | None:
-    if prefix.verdict is Verdict.LOST:
+def _end(draft: Draft) -> FinishReason | None:
+    """Why nothing more can be asked for."""
+    if draft.prefix.verdict is Verdict.LOST:
         return FinishReason.DEAD_END
-    if prefix.verdict is Verdict.SATISFIED and not prefix.extensible:
+    if draft.prefix.verdict is Verdict.SATISFIED and not draft.prefix.extensible:
         return FinishReason.SATISFIED
     return None
 

@@ -80,9 +80,9 @@ class ClosingPrefix:
         self._refused += verdict is Verdict.LOST
         return verdict
 
-    def witness(self, max_bytes: int, max_steps: int) -> Witness:
+    def witness(self, max_bytes: int, max_steps: int, *, prove: bool = True) -> Witness:
         """As of the prefix within."""
-        return self.inner.witness(max_bytes, max_steps)
+        return self.inner.witness(max_bytes, max_steps, prove=prove)
 
 
 @lru_cache(maxsize=4)

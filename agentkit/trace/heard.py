@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 
 from agentkit.events import RunEnded, RunStarted
 from agentkit.models import Message, TokenRecord
-from agentkit.repetition import calls_of
 from agentkit.result import RunResult, RunTiming, RunUsage, StopReason, TurnTelemetry
-from agentkit.trace.model import BindingTrace, MessageTrace, TokenTrace, Trace, TurnTrace
+from agentkit.trace.model import BindingTrace, CallTrace, MessageTrace, TokenTrace, Trace, TurnTrace
 from aufbau import Prefix, Verdict
 from episodes import Bindings, Turn, short
 
@@ -27,6 +26,7 @@ class HeardTurn:
     # By identity, since equal records are not one and the same token; the lists keep them alive.
     at_s: dict[int, float] = field(default_factory=dict)
     proposed_s: float | None = None
+    calls: list[CallTrace] = field(default_factory=list)
     ended_s: float | None = None
     turn: Turn | None = None
 
@@ -103,6 +103,7 @@ def _generated(number: int, heard: HeardTurn, told: TurnTelemetry | None, free: 
         tokens=tuple(_judged(tokens, heard.at_s, heard.start, free)),
         taken_back=max(0, len(heard.tokens) - len(tokens)),
         tool_s=heard.tool_s,
+        calls=tuple(heard.calls),
     )
     if told is None:
         return trace
@@ -110,6 +111,7 @@ def _generated(number: int, heard: HeardTurn, told: TurnTelemetry | None, free: 
         trace,
         finish=told.finish,
         steering=told.steering,
+        cut=told.cut,
         prompt_tokens=told.usage.prompt_tokens or None,
         prefilled_tokens=told.usage.prefilled_tokens if told.usage.prompt_tokens else None,
         model_s=told.model_s,
@@ -138,12 +140,10 @@ def _executed(trace: TurnTrace, turn: Turn, result: RunResult | None) -> TurnTra
         bound = BindingTrace(name=given.name, type=given.type or "", value=value)
     elif given is not None:
         returned = short(given.value)
-    calls = [call.tool for call in calls_of(turn.step)] if turn.step is not None else []
     return replace(
         trace,
         thought=turn.thought,
         text=turn.text,
-        calls=tuple(reversed(calls)),
         bound=bound,
         returned=returned,
         observation=turn.observation,

@@ -60,8 +60,6 @@ class TokenTrace:
     @classmethod
     def of(cls, record: TokenRecord, *, verdict: Verdict | None, at_s: float | None) -> Self:
         """The trace of a record."""
-        preferred: bytes | None = getattr(record, "preferred", None)
-        given_up: float | None = getattr(record, "given_up", None)
         return cls(
             text=record.text.decode(errors="replace"),
             verdict=verdict,
@@ -71,7 +69,7 @@ class TokenTrace:
             rejected=record.rejected,
             steered=record.steered,
             preferred=record.preferred.decode(errors="replace") if record.preferred is not None else None,
-            given_up=finite(record.given_up),
+            given_up=finite(record.given_up) if record.given_up is not None else None,
             at_s=at_s,
         )
 
@@ -88,6 +86,21 @@ class BindingTrace:
     name: str
     type: str
     value: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CallTrace:
+    """A tool call; nested calls come one by one, inner ones first. Values are short texts."""
+
+    tool: str
+    arguments: str
+    """As `name = value, …`."""
+
+    result: str | None
+    error: str | None = None
+    """What the call raised, its cancellation included; there is no result then."""
+
+    seconds: float
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -111,6 +124,9 @@ class TurnTrace:
     begun: str = ""
     """Text that the step had before the model wrote."""
 
+    cut: str = ""
+    """What was left out of the prompt for the model's context, in words."""
+
     text: str = ""
     tokens: tuple[TokenTrace, ...] = ()
     taken_back: int = 0
@@ -127,9 +143,9 @@ class TurnTrace:
     model_s: float | None = None
     oracle_s: float | None = None
     tool_s: float | None = None
-    calls: tuple[str, ...] = ()
-    """Tools that the step calls, inner ones first."""
+    """From the proposal of the step to the end of the turn."""
 
+    calls: tuple[CallTrace, ...] = ()
     bound: BindingTrace | None = None
     returned: str | None = None
     observation: str = ""

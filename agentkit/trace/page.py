@@ -137,6 +137,8 @@ def _summary(turn: TurnTrace) -> str:
         said.append(f"{turn.overruled} overruled")
     if turn.prefilled_tokens is not None:
         said.append(f"{turn.prefilled_tokens:,} of {turn.prompt_tokens:,} prompt tokens read anew")
+    if turn.cut:
+        said.append(f"left out of the prompt: {turn.cut}")
     if turn.taken_back:
         said.append(f"{turn.taken_back} taken back")
     if turn.finish is not None:
@@ -157,10 +159,11 @@ def _parts(turn: TurnTrace, gamma: Sequence[BindingTrace]) -> Iterator[str]:
     overruled = [token for token in turn.tokens if token.overruled]
     if overruled:
         yield _overruled_table(overruled)
-    if turn.calls:
-        took = f" in {_seconds(turn.tool_s)}" if turn.tool_s is not None else ""
-        calls = " then ".join(f"<code>{text(call)}</code>" for call in turn.calls)
-        yield f"<p>Calls {calls}<span class=dim>{took}</span></p>"
+    for call in turn.calls:
+        # That of the last one is shown below as what is bound or returned.
+        gave = f" = <code>{text(call.result)}</code>" if call is not turn.calls[-1] and call.result is not None else ""
+        called = f"<code>{text(call.tool)}({text(call.arguments)})</code>{gave}"
+        yield f"<p>Calls {called} <span class=dim>in {_seconds(call.seconds)}</span></p>"
     if turn.bound is not None:
         bound = turn.bound
         yield f"<p>Binds <code>{text(bound.name)} : {text(bound.type)}</code></p>{block(bound.value, bound.name)}"

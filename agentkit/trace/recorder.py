@@ -7,10 +7,20 @@ from time import perf_counter
 from types import TracebackType
 from typing import Final, Self, final
 
-from agentkit.events import Event, RunEnded, RunStarted, StepProposed, TokenGenerated, TurnEnded, TurnStarted
+from agentkit.events import (
+    Event,
+    RunEnded,
+    RunStarted,
+    StepProposed,
+    TokenGenerated,
+    ToolEnded,
+    TurnEnded,
+    TurnStarted,
+)
 from agentkit.trace.errors import TraceError
 from agentkit.trace.heard import Heard, HeardTurn
-from agentkit.trace.model import Trace
+from agentkit.trace.model import CallTrace, Trace
+from episodes import short
 
 
 @final
@@ -53,6 +63,8 @@ class TraceRecorder:
                 turn.at_s[id(event.token)] = now
             case StepProposed():
                 self._turn(event.turn, now).proposed_s = now
+            case ToolEnded():
+                self._turn(event.turn, now).calls.append(_call(event))
             case TurnEnded():
                 turn = self._turn(event.turn.number, now)
                 turn.ended_s, turn.turn = now, event.turn
@@ -79,3 +91,14 @@ class TraceRecorder:
     def _turn(self, number: int, now: float) -> HeardTurn:
         """What was heard of a turn; one whose start was not told begins with its first event."""
         return self._heard.turns.setdefault(number, HeardTurn(started_s=now))
+
+
+def _call(event: ToolEnded) -> CallTrace:
+    """A call as data; a tool may change its values later, so they are written down at once."""
+    return CallTrace(
+        tool=event.tool,
+        arguments=", ".join(f"{name} = {short(value)}" for name, value in event.arguments.items()),
+        result=short(event.result) if event.error is None else None,
+        error=f"{type(event.error).__name__}: {event.error}" if event.error is not None else None,
+        seconds=event.seconds,
+    )

@@ -126,7 +126,7 @@ class Counted:
     def try_feed(self, data: bytes, /) -> Verdict:
         return self.feed(data).verdict
 
-    def witness(self, max_bytes: int, max_steps: int) -> Witness:
+    def witness(self, max_bytes: int, max_steps: int, *, prove: bool = True) -> Witness:
         if self.verdict is Verdict.SATISFIED:
             return Witness(outcome=Outcome.FOUND, text=b"", reason="")
         if len(self.text) < self.known_from or b"x" in self.text:

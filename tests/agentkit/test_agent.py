@@ -26,7 +26,9 @@ from agentkit import (
     StepProposed,
     StopReason,
     TokenGenerated,
+    ToolEnded,
     ToolFailed,
+    ToolStarted,
     TurnEnded,
     TurnStarted,
     UsageLimitExceeded,
@@ -162,7 +164,8 @@ def test_iter_hands_out_each_turn_as_it_ends(calls: Calls) -> None:
     anyio.run(main)
     assert bound == [["p"], ["p", "n"], ["p", "n"]]
     kinds = [type(event) for event in events if not isinstance(event, TokenGenerated)]
-    assert kinds == [RunStarted, *[TurnStarted, StepProposed, TurnEnded] * 3, RunEnded]
+    called = [TurnStarted, StepProposed, ToolStarted, ToolEnded, TurnEnded]
+    assert kinds == [RunStarted, *called * 2, TurnStarted, StepProposed, TurnEnded, RunEnded]
     tokens = b"".join(event.token.text for event in events if isinstance(event, TokenGenerated))
     assert tokens.decode() == "".join(THREE_TURNS)
 

@@ -6,21 +6,20 @@ import asyncio
 import json
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from time import process_time
-from typing import NewType
 
 import anyio
 import pytest
 
 from agentkit import (
     Agent,
+    ContextWindowExceeded,
     IncompleteStep,
-    ModelFailed,
     RepeatedStep,
-    Run,
+    ResumeConflict,
     RunError,
     ToolFailed,
     UsageLimitExceeded,
@@ -37,77 +36,13 @@ from agentkit.models import (
 )
 from aufbau import Grammar, Oracle, Verdict
 from aufbau.vocabulary import Vocabulary
-from dialects import CLikeDialect
 from episodes import Binding, Bindings, Episode, Suite, Transcript
-from registry import INT, STRING, ArgumentError, MismatchError, Registry, ResultError, ToolType, tool
+from registry import INT, STRING, ArgumentError, MismatchError, ResultError, tool
 from tests.agentkit.leaning_model import LeaningModel
+from tests.agentkit.shop import OrderId, Papers, Shop
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = ROOT / "docs" / "complaints.md"
-
-
-class Papers:
-    """Found papers: a handle."""
-
-
-OrderId = NewType("OrderId", str)
-
-
-class Shop:
-    """Tools that write down what they were called with."""
-
-    def __init__(self) -> None:
-        self.calls: list[object] = []
-        self.registry = Registry()
-
-        @self.registry.tool
-        def roll(sides: int) -> int:
-            """Roll a die."""
-            self.calls.append(sides)
-            return sides
-
-        @self.registry.tool
-        def join(words: list[str]) -> str:
-            """Join words."""
-            self.calls.append(words)
-            return " ".join(words)
-
-        @self.registry.tool
-        def say(text: str) -> str:
-            """Say it."""
-            self.calls.append(text)
-            return text
-
-        @self.registry.tool(pure=True)
-        def find(query: str) -> Papers:
-            """Find papers."""
-            self.calls.append(query)
-            return Papers()
-
-        @self.registry.tool
-        def pages(papers: Papers) -> int:
-            """Count pages."""
-            self.calls.append(papers)
-            return 12
-
-        @self.registry.tool
-        def order(item: str) -> OrderId:
-            """Order something."""
-            return OrderId(f"o-{item}")
-
-        @self.registry.tool
-        def cancel(order: OrderId) -> bool:
-            """Cancel an order."""
-            self.calls.append(order)
-            return True
-
-    def verdict(self, text: str, **bound: ToolType) -> Verdict:
-        """What the oracle says of a step under these names."""
-        return CLikeDialect().lower(self.registry).start(bound).feed(text).verdict
-
-    def scripted(self, *replies: str, **options: object) -> Agent:
-        """An agent whose model gives these replies."""
-        return Agent(ScriptedModel(replies), tools=self.registry, **options)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -253,7 +188,7 @@ def test_a_context_that_overflows_says_so(shop: Shop) -> None:
 
     tokenizer = byte_level_tokenizer()
     model = TransformersModel(tiny_llama(len(tokenizer), context=64), tokenizer, name="tiny")
-    with pytest.raises(ModelFailed, match=r"tiny reads at most 64 tokens.*shorten the prompt") as caught:
+    with pytest.raises(ContextWindowExceeded, match=r"tiny reads at most 64 tokens.*shorten the prompt") as caught:
         Agent(model, tools=shop.registry).run_sync("Roll a die.")
     cause = caught.value.__cause__
     assert isinstance(cause, ContextOverflowError) and cause.context == 64 < cause.prompt_tokens
@@ -385,45 +320,62 @@ def test_one_exception_orphans_no_sibling() -> None:
     assert sorted(finished) == [0, 1, 3, 4, 5]
 
 
-def test_no_cancel_scope_crosses_a_yield(shop: Shop) -> None:
+STREAM = pytest.mark.xfail(strict=True, raises=RuntimeError, reason="Agent.stream holds a task group over its yield")
+
+
+@pytest.mark.parametrize("way", ["iter", pytest.param("stream", marks=STREAM)])
+def test_no_cancel_scope_crosses_a_yield(shop: Shop, way: str) -> None:
     """A cancel scope that crosses a fixture's yield."""
     # A fixture is entered, used and left in three tasks; a scope held over its yield would raise in the third.
     stack = AsyncExitStack()
     limits = UsageLimits(turn_timeout=30, run_timeout=30, tool_timeout=30)
     agent = shop.scripted("let r = roll(6);", "return r;", usage_limits=limits)
 
-    async def use(run: Run) -> None:
-        assert (await anext(run)).text == "let r = roll(6);"
+    async def use(run: AsyncIterator[object]) -> list[object]:
+        return [turn async for turn in run]
 
     async def main() -> None:
-        run = await asyncio.create_task(stack.enter_async_context(agent.iter("Roll.")))
-        await asyncio.create_task(use(run))
+        opened = agent.iter("Roll.") if way == "iter" else agent.stream("Roll.")
+        run = await asyncio.create_task(stack.enter_async_context(opened))
+        assert len(await asyncio.create_task(use(run))) >= 2
         await asyncio.create_task(stack.aclose())
 
     asyncio.run(main())
     assert shop.calls == [6]
 
 
-def test_resuming_runs_no_tool_twice(shop: Shop) -> None:
+def test_resuming_runs_no_tool_twice(shop: Shop, tmp_path: Path) -> None:
     """Resuming that runs a tool twice."""
-    agent = shop.scripted('let p = find("rain");', "let n = pages(p);", "let r = roll(n);", "return r;")
+    tools = shop.registry.select("roll", "say")
+    asked = 0
 
-    async def main() -> object:
-        async with agent.iter("Roll.") as run:
-            async for _turn in run:
-                break
-            async for _turn in run:
-                pass
-            return run.result.output
+    @tool
+    async def pay(amount: int) -> int:
+        """Pay, and lose the process before anybody hears of it."""
+        shop.calls.append(amount)
+        raise KeyboardInterrupt
 
-    assert anyio.run(main) == 12 and len(shop.calls) == 3
-    # A run that a limit ended goes on from what it has bound.
+    def killed(messages: Sequence[Message], prefix: PrefixLike | None) -> str:
+        nonlocal asked
+        asked += 1
+        if asked == 3:
+            raise KeyboardInterrupt
+        return ("let r = roll(6);", 'let s = say("six");')[asked - 1]
+
+    path = tmp_path / "run.json"
+    with pytest.raises(KeyboardInterrupt):
+        Agent(FunctionModel(killed), tools=tools).run_sync("Roll.", checkpoint_path=path)
+    again = Agent(ScriptedModel(["let q = roll(r);", "return q;"]), tools=tools)
+    result = anyio.run(lambda: again.resume(path, episode="Roll."))
+    assert result.output == 6 and shop.calls == [6, "six", 6] and len(result.turns) == 4
+    # A process that died inside a call: nobody knows what it did, so it is asked, and not tried again.
     shop.calls.clear()
-    with pytest.raises(UsageLimitExceeded) as caught:
-        shop.scripted('let p = find("rain");', usage_limits=UsageLimits(turn_limit=1)).run_sync("Count.")
-    rest = Episode(name="rest", prompt="Count.", bindings=caught.value.result.bindings)
-    assert shop.scripted("let n = pages(p);", "return n;").run_sync(rest).output == 12
-    assert shop.calls[0] == "rain" and len(shop.calls) == 2
+    agent = Agent(ScriptedModel(["let p = pay(7);"]), tools=[pay])
+    with pytest.raises(KeyboardInterrupt):
+        agent.run_sync("Pay.", checkpoint_path=path)
+    with pytest.raises(ResumeConflict, match="pay"):
+        anyio.run(lambda: agent.resume(path, episode="Pay."))
+    assert shop.calls == [7]
 
 
 # The engine

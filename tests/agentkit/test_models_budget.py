@@ -150,7 +150,7 @@ class Cramped(Counted):
     def feed(self, data: bytes, /) -> Cramped:
         return Cramped(self.text + data)
 
-    def witness(self, max_bytes: int, max_steps: int) -> Witness:
+    def witness(self, max_bytes: int, max_steps: int, *, prove: bool = True) -> Witness:
         raise LimitError("the chart exceeds 30 items")
 
 

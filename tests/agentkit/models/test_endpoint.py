@@ -227,6 +227,16 @@ def test_a_refused_sample_is_not_asked_for_again(serve: Serve) -> None:
     assert len({request["seed"] for request in server.requests}) == 5
 
 
+def test_a_refused_sample_is_told_what_may_come(serve: Serve) -> None:
+    server = serve("nonsense", "let n = count(3);", "d);")
+    generation, _ = generate(model(server, Continuation.QUOTED), step())
+    assert generation.text == "let n = count(d);"
+    again, quoted = (request["messages"][-1]["content"] for request in server.requests[1:])
+    assert again.startswith("Not so. 'nonsense' cannot come there. What may come there: 'let'")
+    assert "let n = count(\n" in quoted
+    assert "'3);' cannot come there. What may come there: 'docs', d : docs." in quoted
+
+
 def test_a_word_is_given_up_where_nothing_goes_on(serve: Serve) -> None:
     # What it writes after "c" no step admits, and it never begins anew.
     def answer(request: Request) -> Raw:
@@ -405,7 +415,7 @@ def test_a_stuck_model_ends_the_run_with_its_result(serve: Serve) -> None:
     assert caught.value.result.turns == ()
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_random_completions_never_give_an_ill_typed_text(seed: int) -> None:
     """A server that writes at random, some of it right: the text is SATISFIED, or an error says why not."""

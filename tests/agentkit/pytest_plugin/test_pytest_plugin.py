@@ -87,7 +87,7 @@ def add(project: pytest.Pytester, name: str, answer: str, more: str = "") -> Non
 
 
 def run(project: pytest.Pytester, *arguments: str) -> pytest.RunResult:
-    return project.runpytest_inprocess("-p", "pytest_agentkit", "-p", "no:randomly", *arguments)
+    return project.runpytest_inprocess("-p", "no:randomly", *arguments)
 
 
 def test_every_episode_is_a_test(project: pytest.Pytester) -> None:
@@ -250,17 +250,29 @@ def test_a_file_that_is_no_toml_is_an_error_of_collection(project: pytest.Pytest
 def test_the_document_is_a_project(pytester: pytest.Pytester) -> None:
     document = Path(agentkit.pytest_plugin.plugin.__file__).parents[2] / "docs" / "testing.md"
     blocks = dict(re.findall(r"```(ini|python|toml)\n(.*?)```", document.read_text(encoding="utf-8"), re.S))
-    pytester.makeini(blocks["ini"])
+    pytester.makeini(blocks["ini"] + "markers = slow\n")
     pytester.makeconftest(blocks["python"])
     episode = pytester.mkdir("episodes") / "seven.toml"
-    episode.write_text(blocks["toml"].replace('markers = ["slow"]\n', ""), encoding="utf-8")
+    episode.write_text(blocks["toml"], encoding="utf-8")
     run(pytester).assert_outcomes(passed=1)
+
+
+def test_marks_of_the_file(project: pytest.Pytester) -> None:
+    project.makeini(INI.format(more="addopts = --strict-markers\nmarkers = slow"))
+    add(project, "a", "return 1;", 'markers = ["slow", "skip"]')
+    add(project, "b", "return 1;", 'markers = ["slow"]')
+    add(project, "c", "return 1;")
+    run(project, "-m", "slow").assert_outcomes(passed=1, skipped=1, deselected=2)
+    add(project, "d", "return 1;", 'markers = ["solw"]')
+    result = run(project)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*'solw' not found in `markers` configuration option*"])
 
 
 OFF = """
 import sys
 import pytest
-pytest.main(["-q", "--co", "-p", "pytest_agentkit", sys.argv[1]])
+pytest.main(["-q", "--co", sys.argv[1]])
 print(sorted({"agentkit", "aufbau", "numpy", "pydantic", "torch", "anyio.abc"} & set(sys.modules)))
 """
 

@@ -19,7 +19,7 @@ from agentkit import cli
 from agentkit.models import FinishReason, Steering
 from agentkit.modes import Mode
 from agentkit.result import RunTiming, RunUsage, StopReason
-from agentkit.trace import BindingTrace, MessageTrace, TokenTrace, Trace, TraceError, TurnTrace, trace_page
+from agentkit.trace import BindingTrace, CallTrace, MessageTrace, TokenTrace, Trace, TraceError, TurnTrace, trace_page
 from aufbau import Verdict
 
 ATTACK = "</script></style><script>alert(1)</script><img src=x onerror=alert(1)>\"'`><!--"
@@ -48,6 +48,14 @@ tokens = st.builds(
     at_s=st.none() | seconds,
 )
 bindings = st.builds(BindingTrace, name=texts, type=texts, value=texts)
+calls = st.builds(
+    CallTrace,
+    tool=texts,
+    arguments=texts,
+    result=st.none() | texts,
+    error=st.none() | texts,
+    seconds=seconds,
+)
 turns = st.builds(
     TurnTrace,
     number=st.integers(1, 99),
@@ -63,7 +71,7 @@ turns = st.builds(
     model_s=st.none() | seconds,
     oracle_s=st.none() | seconds,
     tool_s=st.none() | seconds,
-    calls=st.lists(texts, max_size=2).map(tuple),
+    calls=st.lists(calls, max_size=2).map(tuple),
     bound=st.none() | bindings,
     returned=st.none() | texts,
     observation=texts,

@@ -90,11 +90,10 @@ def test_a_run_is_written_down_turn_by_turn() -> None:
     trace, error = run(["let s = add(1, 2);", "return s;"])
     assert error is None
     first, last = trace.turns
-    assert (first.text, first.calls, first.bound) == (
-        "let s = add(1, 2);",
-        ("add",),
-        BindingTrace(name="s", type="int", value="3"),
-    )
+    assert (first.text, first.bound) == ("let s = add(1, 2);", BindingTrace(name="s", type="int", value="3"))
+    (call,) = first.calls
+    assert (call.tool, call.arguments, call.result, call.error) == ("add", "a = 1, b = 2", "3", None)
+    assert 0 < call.seconds <= (first.tool_s or 0)
     assert first.tool_s is not None and first.tool_s > 0
     assert first.model_s is not None and first.oracle_s is not None
     assert "".join(token.text for token in first.tokens) == first.text
@@ -108,7 +107,9 @@ def test_a_run_that_a_tool_ends() -> None:
     assert isinstance(error, ToolFailed)
     assert trace.stop_reason is StopReason.TOOL_FAILED
     (turn,) = trace.turns
-    assert (turn.calls, turn.bound) == (("fail",), None)
+    (call,) = turn.calls
+    assert (call.tool, call.result, turn.bound) == ("fail", None, None)
+    assert call.error is not None and call.error.startswith("ToolExecutionError")
     assert turn.error is not None and "no 1" in turn.error
     assert "no 1" in trace_page(trace)
 
@@ -145,6 +146,18 @@ def test_a_cancelled_run_keeps_what_was_heard() -> None:
     (turn,) = recorder.trace.turns
     assert (turn.text, turn.bound, recorder.trace.stop_reason) == ("let s = wait(1);", None, StopReason.ERROR)
     assert turn.tool_s is not None and turn.tool_s > 0.1
+    (call,) = turn.calls
+    assert (call.tool, call.result) == ("wait", None) and call.error is not None
+
+
+def test_nested_calls_are_written_down_one_by_one() -> None:
+    trace, error = run(["return add(add(1, 1), 1);"], nested=True)
+    assert error is None
+    assert [(call.arguments, call.result) for call in trace.turns[0].calls] == [
+        ("a = 1, b = 1", "2"),
+        ("a = 2, b = 1", "3"),
+    ]
+    assert "<code>add(a = 1, b = 1)</code> = <code>2</code>" in trace_page(trace)
 
 
 def test_a_recorder_belongs_to_one_run() -> None:
