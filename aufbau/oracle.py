@@ -374,8 +374,8 @@ class Prefix:
     def witness(self, max_bytes: int = 200, max_steps: int = 10_000, *, prove: bool = True) -> Witness:
         """A shortest continuation that satisfies the prefix, a proof that there is none, or neither within the bounds.
 
-        `max_bytes` bounds the continuation, `max_steps` the work of the search. Without `prove`, no proof is sought that
-        the search itself does not give.
+        `max_bytes` bounds the continuation, `max_steps` the work of the search. Without `prove`, no proof is sought but
+        what the search itself gives.
         """
         reading = Reading(self._start.reader, self._state.hypotheses, self.text, self._lost_at)
         return witness(reading, max_bytes, max_steps, prove=prove)
