@@ -22,9 +22,10 @@ from agentkit.errors import RunError
 from agentkit.evals import command as evaluate_suite
 from agentkit.evaluation import Outcome, Summary, evaluate
 from agentkit.limits import UsageLimits
-from agentkit.models import Model, ModelError, Sampling, StopPolicy, resolve_model
+from agentkit.models import Model, ModelError, Sampling, StopPolicy
 from agentkit.modes import Mode
 from agentkit.report import outcome_table, show_episode, show_outcome, show_turn, summary_table
+from agentkit.resident import resident_model
 from agentkit.root import AgentError
 from agentkit.study import command as study
 from agentkit.synthesis import command as synthesize
@@ -130,7 +131,7 @@ def _run_all(options: argparse.Namespace, episodes: list[Episode]) -> int:
         if len(episodes) * len(modes) > 1:
             raise ValueError("--trace writes one run down; name one episode, and one --mode")
         trace.check_target(options.trace)
-    model = resolve_model(options.model)
+    model = resident_model(options.model)
     console = Console(quiet=options.json, highlight=False)
     outcomes = {mode: _run_mode(console, _agent(options, model, mode), episodes, options.trace) for mode in modes}
     summaries = [Summary.of(mode, done) for mode, done in outcomes.items()]

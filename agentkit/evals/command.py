@@ -21,8 +21,9 @@ from agentkit.evals.records import EvalRecord
 from agentkit.evals.runner import run_plan
 from agentkit.evals.summary import EvalReport
 from agentkit.limits import UsageLimits
-from agentkit.models import StopPolicy, resolve_model
+from agentkit.models import StopPolicy
 from agentkit.modes import Mode
+from agentkit.resident import resident_model
 from aufbau.validation.statistics import Share
 from dialects import DIALECTS
 from registry import builtin
@@ -86,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
                     plan,
                     registry,
                     path,
-                    load=resolve_model,
+                    load=resident_model,
                     max_concurrency=options.concurrency,
                     on_record=progress.count,
                 )

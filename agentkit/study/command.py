@@ -10,7 +10,7 @@ import anyio
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from agentkit.models import resolve_model
+from agentkit.resident import resident_model
 from agentkit.study.branching import DEFAULT_PROGRAMS, measure_corpora
 from agentkit.study.config import StudyConfig
 from agentkit.study.errors import ConfigError
@@ -118,7 +118,7 @@ def _run_model(
             return await run_model(
                 config,
                 name,
-                lambda: resolve_model(source),
+                lambda: resident_model(source),
                 folder,
                 tasks=tasks,
                 suites=options.suite,

@@ -30,7 +30,7 @@ def script(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     def resolve(spec: str) -> Model:
         return ScriptedModel(replies)
 
-    monkeypatch.setattr(cli, "resolve_model", resolve)
+    monkeypatch.setattr(cli, "resident_model", resolve)
     return replies
 
 
@@ -160,7 +160,7 @@ def test_a_model_that_is_not_there(
     def resolve(spec: str) -> Model:
         raise error
 
-    monkeypatch.setattr(cli, "resolve_model", resolve)
+    monkeypatch.setattr(cli, "resident_model", resolve)
     assert cli.main(["run", str(write(tmp_path, ["a"], 1)), "--model", "x"]) == 2
     told = capsys.readouterr().err
     assert str(error) in told and "Traceback" not in told

@@ -359,7 +359,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> None:
             raise ModelNotFoundError("nothing is called so")
         return FunctionModel(echo)
 
-    monkeypatch.setattr(command, "resolve_model", resolve)
+    monkeypatch.setattr(command, "resident_model", resolve)
 
 
 def eval_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, object]]:

@@ -172,7 +172,7 @@ def test_the_command_line_writes_a_run_down(ending: str, tmp_path: Path, monkeyp
     def resolve(spec: str) -> Model:
         return ScriptedModel(["return 3;"])
 
-    monkeypatch.setattr(cli, "resolve_model", resolve)
+    monkeypatch.setattr(cli, "resident_model", resolve)
     (tmp_path / "e.toml").write_text('name = "e"\nprompt = "p"\noutput_type = "int"\n', encoding="utf-8")
     target = tmp_path / f"t{ending}"
     assert cli.main(["run", str(tmp_path / "e.toml"), "--trace", str(target)]) == 0
