@@ -194,17 +194,23 @@ class Agent:
         decision: Approve | Deny | None = None,
         **options: Unpack[RunOptions],
     ) -> AsyncIterator[Run]:
-        """A run to iterate over, turn by turn. Leaving the block ends it, wherever it stands."""
+        """A run to iterate over, turn by turn. Leaving the block ends it, wherever it stands.
+
+        `resume_from` and `decision` are those of `resume`.
+        """
         task = episode if isinstance(episode, Episode) else Episode(name="task", prompt=episode)
         lowered, output = self._lower(task)
         override, on_event = active(self), options.get("on_event") or _ignore
         deps = options.get("deps") if override.deps is KEPT else override.deps
         check_deps(lowered.registry.values(), deps)
         path = options.get("checkpoint_path")
-        self._check_codecs(lowered.registry, path)
+        if path is not None:
+            self._check_kept(lowered.registry, Path(path))
         checkpoint = None if resume_from is None else await self._read(resume_from, task, lowered.registry, output)
         if checkpoint is not None:
             check_resumable(checkpoint, task, lowered.registry, decision)
+            if options.get("message_history"):
+                raise ConfigurationError("message_history=: a checkpoint holds the conversation already; leave it out")
         history = (
             History(lowered.registry)
             if checkpoint is None
@@ -287,10 +293,12 @@ class Agent:
         types = [*episode.bindings.types().values(), *([output] if output is not None else [])]
         return Checkpoint.from_json(text, registry, types=types, codecs=self._codecs)
 
-    def _check_codecs(self, registry: Registry, path: object) -> None:
-        """A value that cannot be kept is refused before the run, not after a tool has made it."""
+    def _check_kept(self, registry: Registry, path: Path) -> None:
+        """What cannot be kept is refused before the run, not after a tool has made it."""
+        if not path.parent.is_dir():
+            raise ConfigurationError(f"checkpoint_path={str(path)!r}: there is no folder {str(path.parent)!r}; make it")
         lacking = list(Saver(self._codecs).lacking(tool.returns for tool in registry.values()))
-        if path is not None and lacking:
+        if lacking:
             names = ", ".join(f"{kind.python_type.__name__}: Codec(encode=..., decode=...)" for kind in lacking)
             raise ConfigurationError(
                 f"checkpoint_path: tools make handles that JSON cannot hold; give the agent codecs={{{names}}}"

@@ -45,8 +45,16 @@ def check_deps(tools: Iterable[Tool], deps: object) -> None:
                 f"{tool.context.name!r} with RunContext"
             )
         wanted = next(iter(get_args(tool.context.hint)), Any)
-        if wanted is not Any and isinstance(wanted, type) and not isinstance(deps, wanted):
+        if not _holds(wanted, deps):
             raise ConfigurationError(
-                f"tool {tool.name!r} takes deps of the class {wanted.__name__}, but the run has "
+                f"tool {tool.name!r} takes deps of the class {getattr(wanted, '__name__', wanted)}, but the run has "
                 f"{type(deps).__name__}; give them: agent.run(..., deps=...)"
             )
+
+
+def _holds(wanted: Any, deps: object) -> bool:
+    """Whether the dependencies are what a hint says, as far as `isinstance` can tell."""
+    try:
+        return isinstance(deps, wanted)
+    except TypeError:  # Any, a protocol, a TypedDict, list[int]: nothing can be said
+        return True

@@ -68,7 +68,7 @@ class ContextTruncated:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StepProposed:
-    """The text of a step is whole and is about to be executed."""
+    """The text of a step is whole; it is executed next, unless somebody who is asked denies it."""
 
     turn: int
     text: str

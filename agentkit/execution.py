@@ -65,9 +65,10 @@ class Executor:
             if isinstance(decision, Deny):
                 told = f"Denied: {decision.reason}"
                 return ledger.commit(said, observation=told, error=told)
-            # From here on the step may have had an effect: this, on disk, keeps it from happening twice.
-            ledger.pending = replace(pending, begun=True)
-            await self._journal.announce(ledger.checkpoint)
+            # On disk before the first call: what may have had an effect is never executed again unasked.
+            begun = replace(pending, begun=True)
+            await self._journal.announce(replace(ledger.checkpoint, pending=begun))
+            ledger.pending = begun
             ledger.tool_calls += calls
             outcome = await self._outcome(pending, context)
         except ModelRetry as retry:

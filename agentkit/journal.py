@@ -9,6 +9,7 @@ import anyio
 import anyio.to_thread
 
 from agentkit.checkpoint import Checkpoint, write_atomically
+from agentkit.saving import CheckpointError
 
 
 @final
@@ -19,9 +20,20 @@ class Journal:
         self._path: Final = path
 
     async def announce(self, checkpoint: Checkpoint) -> None:
-        """Keep what is about to happen. A cancellation comes through: nothing has happened then."""
-        if self._path is not None:
-            await anyio.to_thread.run_sync(write_atomically, self._path, checkpoint.to_json())
+        """Keep what is about to happen. A cancellation comes through: nothing has happened then.
+
+        Raises `CheckpointError` where it cannot be kept.
+        """
+        if self._path is None:
+            return
+        text = checkpoint.to_json()
+        try:
+            await anyio.to_thread.run_sync(write_atomically, self._path, text)
+        except OSError as error:
+            raise CheckpointError(
+                f"the checkpoint cannot be written, so nothing more was executed: {error}; make room for it, or give "
+                "another checkpoint_path"
+            ) from error
 
     async def keep(self, checkpoint: Checkpoint) -> None:
         """Keep what has happened, whatever else is cancelled."""

@@ -198,7 +198,7 @@ def _left_out(situation: Situation, told: Sequence[_Told]) -> list[str]:
     """What the prompt does not show, and the names that only the steps left out would show."""
     if situation.cut is Cut.NOTHING:
         return []
-    lines = [f"Left out, for want of space: {situation.cut.words}."]
+    lines = [f"Left out, for want of space, if there was any: {situation.cut.words}."]
     if situation.cut is Cut.STEPS and len(told) > 1:
         names = ", ".join(f"{name} : {kind}" for name, kind in told[-2].bound) or "nothing"
         lines.append(f"Steps 1 to {len(told) - 1} are done and bound: {names}")

@@ -36,6 +36,7 @@ from agentkit.models import ContextOverflowError, FinishReason, ModelError
 from agentkit.prompts import Prompt, PromptStyle, Situation, build_prompt
 from agentkit.repetition import History
 from agentkit.result import RunResult, StopReason
+from agentkit.saving import CheckpointError
 from agentkit.window import ContextPolicy
 from aufbau import Prefix, Verdict
 from dialects import LoweredDialect
@@ -122,7 +123,8 @@ class Run(AsyncIterator[Turn]):
         except BaseException as error:
             raised = self._ended_by(error)
             emit(RunEnded(result=self._ledger.end(StopReason.ERROR), error=error))
-            if isinstance(error, Exception):
+            # A cancelled step stays on disk as it was announced: what became of it is not known.
+            if isinstance(error, Exception) and not isinstance(error, CheckpointError):
                 await self._setup.journal.keep(self.checkpoint)
             if raised is error:
                 raise
@@ -194,6 +196,7 @@ class Run(AsyncIterator[Turn]):
 
     async def _go_on(self, pending: Pending) -> Turn:
         """The turn of a step that a checkpoint holds; its text was asked for before."""
+        self._check_turns()
         prompt = self._prompt()
         self._ledger.messages = prompt.answered(pending.text)
         self._setup.on_event(TurnStarted(turn=self._ledger.next_turn, messages=prompt.messages, start=self._start()))
@@ -235,11 +238,14 @@ class Run(AsyncIterator[Turn]):
 
     # Before the model
 
+    def _check_turns(self) -> None:
+        if len(self._ledger.transcript) >= self._setup.limits.turn_limit:
+            exceeded(self._ledger, self._setup.limits, "turn_limit", "no answer was returned within {value:g} turns")
+
     def _token_budget(self) -> TurnBudget:
         """Tokens that the next turn may have; raises when a limit leaves no further one."""
         limits = self._setup.limits
-        if len(self._ledger.transcript) >= limits.turn_limit:
-            exceeded(self._ledger, self._setup.limits, "turn_limit", "no answer was returned within {value:g} turns")
+        self._check_turns()
         reasoning = limits.reasoning_tokens if self._decoder.mode.reasons else 0
         if limits.token_limit is None:
             return TurnBudget(step=limits.tokens_per_step, reasoning=reasoning)

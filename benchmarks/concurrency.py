@@ -6,7 +6,7 @@ The episodes of `examples/episodes` are repeated; three of them are replaced: in
 in one a tool raises, and one is cancelled in the middle of a step. Decoding is greedy, by a model
 that shares prefixes between sessions; a part of the episodes also by one that does not, and by one whose results are
 reproducible. What the episodes come to is compared token for token, and how far the probabilities of equal choices
-differ tells the noise of rounding in company.
+differ tells the noise of rounding in company. Before that, passes over single tokens of several sequences are timed.
 Writes `benchmarks/results/concurrency.json` and `concurrency.md`.
 """
 
@@ -22,9 +22,11 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import numpy as np
 
 from agentkit import Agent, RunError, RunResult, TokenGenerated, UsageLimits
 from agentkit.models import TransformersModel, default_model
+from agentkit.models.packed import pack
 from benchmarks.report import machine
 from episodes import Episode, Suite
 from registry import Registry, tool, type_from_hint
@@ -184,6 +186,25 @@ def measure(
     )
 
 
+def passes(model: TransformersModel, held: int = 300, rounds: int = 6) -> dict[int, float]:
+    """CPU seconds of a pass that reads one token for each of so many sequences, of `held` tokens before."""
+    costs: dict[int, float] = {}
+    packing = pack(model._model, max_batch=32, share_prefixes=True)
+    text = np.random.default_rng(0).integers(100, 10_000, held + 1).tolist()
+    first = packing.reader()
+    first.extend(text)
+    for size in (1, 2, 4, 8, 16, 32):
+        readers = [packing.reader() for _ in range(size)]
+        for reader in readers:
+            reader.rewind(text)
+        packing.read([(reader, text[-1:]) for reader in readers])
+        begun = time.process_time()
+        for _ in range(rounds):
+            packing.read([(reader, text[-1:]) for reader in readers])
+        costs[size] = (time.process_time() - begun) / rounds
+    return costs
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Comparison:
     """Two ways of the same episodes, episode for episode."""
@@ -232,8 +253,9 @@ class Comparison:
         )
 
 
-def report(ways: Sequence[tuple[Way, Way]], about: dict[str, Any]) -> str:
+def report(ways: Sequence[tuple[Way, Way]], costs: dict[int, float], about: dict[str, Any]) -> str:
     """The results as Markdown."""
+    one = costs[1]
     facts = ", ".join(f"{key}: {value}" for key, value in about.items())
     rows = [row for alone, company in ways for row in (alone.row(alone), company.row(alone))]
     return "\n".join(
@@ -252,6 +274,15 @@ def report(ways: Sequence[tuple[Way, Way]], about: dict[str, Any]) -> str:
                 f"* `{alone.setting}`, {alone.at_once} and {company.at_once} at once:"
                 f" {Comparison.of(alone, company).text()}"
                 for alone, company in ways
+            ],
+            "",
+            "A pass that reads one token for each of several sequences, of 300 tokens before:",
+            "",
+            "| sequences | CPU ms a pass | CPU ms a token | tokens, next to one at a time |",
+            "|---|---|---|---|",
+            *[
+                f"| {size} | {1e3 * cost:.0f} | {1e3 * cost / size:.1f} | {one * size / cost:.1f} times |"
+                for size, cost in costs.items()
             ],
             "",
             f"({facts})",
@@ -276,14 +307,19 @@ def main() -> None:
     torch.set_num_threads(asked.threads)
     loaded = default_model()
     tasks = episodes(asked.episodes)
+    costs = passes(loaded)
     ways = []
-    for setting, some in (("shared", tasks), ("neither", tasks[: asked.apart]), ("reproducible", tasks[: asked.apart])):
+    for setting, some in (
+        ("share_prefixes", tasks),
+        ("neither", tasks[: asked.apart]),
+        ("reproducible", tasks[: asked.apart]),
+    ):
         model = TransformersModel(
             loaded._model,
             loaded.tokenizer,
             name=loaded.name,
             max_batch=asked.at_once,
-            share_prefixes=setting == "shared",
+            share_prefixes=setting == "share_prefixes",
             reproducible=setting == "reproducible",
         )
         alone, company = (measure(model, setting, asked, some, at_once) for at_once in (1, asked.at_once))
@@ -291,9 +327,9 @@ def main() -> None:
         rows = (alone.row(alone), company.row(alone))
         print(*rows, Comparison.of(alone, company).text(), sep="\n", flush=True)
     about = {**machine(), "torch": torch.__version__, "threads": asked.threads, "turns": asked.turns}
-    data = {"about": about, "ways": [[asdict(way) for way in pair] for pair in ways]}
+    data = {"about": about, "passes": costs, "ways": [[asdict(way) for way in pair] for pair in ways]}
     (asked.out / "concurrency.json").write_text(json.dumps(data, separators=(",", ":"), ensure_ascii=False) + "\n")
-    (asked.out / "concurrency.md").write_text(report(ways, about))
+    (asked.out / "concurrency.md").write_text(report(ways, costs, about))
 
 
 if __name__ == "__main__":

@@ -209,8 +209,11 @@ class Batcher:
             await anyio.to_thread.run_sync(work, limiter=queue.limiter)
         finally:
             try:
-                # Where asyncio cancels a task, the thread goes on, or has not begun.
-                if not claim.acquire(blocking=False):
+                if claim.acquire(blocking=False):
+                    # Cancelled before a thread began.
+                    done.set()
+                else:
+                    # Where asyncio itself cancels a task, the thread goes on.
                     await _settled(done)
             finally:
                 queue.done = None

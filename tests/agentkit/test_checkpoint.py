@@ -24,9 +24,11 @@ from agentkit import (
     CheckpointError,
     ConfigurationError,
     Deny,
+    Event,
     ResumeConflict,
     RunResult,
     StopReason,
+    TokenGenerated,
     ToolFailed,
     UsageLimitExceeded,
     UsageLimits,
@@ -48,7 +50,8 @@ def resumed(agent: Agent, checkpoint: Any, episode: Episode | str = shop.TASK, *
 
 
 def calls(folder: Path) -> list[str]:
-    return (folder / "calls").read_text().split()
+    file = folder / "calls"
+    return file.read_text().split() if file.exists() else []
 
 
 # A killed process
@@ -116,6 +119,41 @@ def test_after_any_turn_a_run_goes_on_as_if_nothing_had_been(tmp_path: Path, tur
     whole = shop.make_agent(tmp_path, *REPLIES).run_sync(shop.TASK)
     assert result.usage.generated_tokens == whole.usage.generated_tokens
     assert result.messages == whole.messages
+
+
+def test_wherever_a_process_dies_nothing_is_executed_twice(tmp_path: Path) -> None:
+    """The file as it is at every event of a run, and a run gone on with from there."""
+    replies = (*shop.BEFORE, "let t = track(o.id);", "let p = pay(o.id);", "return p;")
+    seen: list[tuple[str, str, int]] = []
+    file = tmp_path / "run.json"
+
+    def look(event: Event) -> None:
+        if file.exists() and not isinstance(event, TokenGenerated):
+            seen.append((type(event).__name__, file.read_text(), len(calls(tmp_path))))
+
+    shop.make_agent(tmp_path, *replies).run_sync(shop.TASK, checkpoint_path=file, on_event=look)
+    whole = calls(tmp_path)
+    assert whole == ["fill", "order", "track", "pay"]
+    conflicts = 0
+    for place, (name, text, made) in enumerate(seen):
+        folder = tmp_path / str(place)
+        folder.mkdir()
+        data = json.loads(text)
+        done = len(data["turns"]) + (data["pending"] is not None)
+        try:
+            result = resumed(shop.make_agent(folder, *replies[done:]), text)
+        except ResumeConflict as conflict:
+            assert data["pending"]["begun"] and conflict.tools in [("order",), ("pay",)], name
+            assert calls(folder) == []
+            conflicts += 1
+            continue
+        again = calls(folder)
+        assert result.output is True and [turn.text for turn in result.turns] == list(replies)
+        both = [*whole[:made], *again]
+        # At most the call at which it died is made again, and only where that does no harm.
+        assert [call for call in both if call not in ("fill", "track")] == ["order", "pay"], name
+        assert len(both) <= len(whole) + 1
+    assert conflicts >= 4 and len(seen) > 20
 
 
 def test_repetitions_are_remembered(tmp_path: Path) -> None:
@@ -222,6 +260,33 @@ def test_handles_without_a_codec_are_refused_before_the_run(tmp_path: Path) -> N
     assert model.remaining == len(REPLIES) and not list(tmp_path.iterdir())
     with pytest.raises(CheckpointError, match=r"binding 'b': .*handle basket .*nothing is pickled"):
         agent.run_sync(shop.TASK).checkpoint.to_json()
+
+
+def test_a_file_that_cannot_be_written_ends_the_run_before_the_step(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="there is no folder"):
+        shop.make_agent(tmp_path, *REPLIES).run_sync(shop.TASK, checkpoint_path=tmp_path / "absent" / "run.json")
+    (tmp_path / "run.json").mkdir()
+    with pytest.raises(CheckpointError, match="nothing more was executed"):
+        shop.make_agent(tmp_path, *REPLIES).run_sync(shop.TASK, checkpoint_path=tmp_path / "run.json")
+    assert [path.name for path in tmp_path.iterdir()] == ["run.json"]
+
+
+def test_a_lower_limit_holds_for_the_step_that_waits(tmp_path: Path) -> None:
+    def agent(*replies: str, **limits: int) -> Agent:
+        given = UsageLimits(**limits)
+        return Agent(ScriptedModel(replies), tools=shop.make_registry(tmp_path), usage_limits=given)
+
+    with pytest.raises(UsageLimitExceeded) as caught:
+        agent(*REPLIES, tool_call_limit=2).run_sync(shop.TASK)
+    with pytest.raises(UsageLimitExceeded, match="within 2 turns"):
+        resumed(agent(turn_limit=2), caught.value.result.checkpoint)
+    assert calls(tmp_path) == ["fill", "order"]
+
+
+def test_a_conversation_of_ones_own_is_refused(tmp_path: Path) -> None:
+    result = shop.make_agent(tmp_path, *REPLIES).run_sync(shop.TASK)
+    with pytest.raises(ConfigurationError, match="holds the conversation already"):
+        resumed(shop.make_agent(tmp_path), result.checkpoint, message_history=result.messages)
 
 
 def test_another_episode_is_refused(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 import pytest
@@ -63,6 +63,39 @@ def test_dependencies_of_another_class_are_refused_before_the_run() -> None:
     with pytest.raises(ConfigurationError, match=r"'price' takes deps of the class Shop, but the run has NoneType"):
         Agent(model, tools=[price]).run_sync("What is tea?")
     assert model.remaining == 1
+
+
+class Priced(Protocol):
+    """What cannot be told by `isinstance`."""
+
+    prices: dict[str, int]
+
+
+HINTS = [
+    (RunContext, 1, True),
+    (RunContext[Any], 1, True),
+    (RunContext[Shop], SHOP, True),
+    (RunContext[Shop], 1, False),
+    (RunContext[Shop | None], None, True),
+    (RunContext[Shop | None], 1, False),
+    (RunContext[Priced], SHOP, True),
+    (RunContext[list[int]], [1], True),
+]
+
+
+@pytest.mark.parametrize(("hint", "deps", "admitted"), HINTS)
+def test_which_dependencies_a_hint_admits(hint: object, deps: object, admitted: bool) -> None:
+    def look(run: Any) -> int:
+        """Look."""
+        return 1
+
+    look.__annotations__["run"] = hint
+    agent = Agent(ScriptedModel(["let n = look();", "return n;"]), tools=[look])
+    if admitted:
+        assert agent.run_sync("Look.", deps=deps).output == 1
+    else:
+        with pytest.raises(ConfigurationError, match="takes deps of"):
+            agent.run_sync("Look.", deps=deps)
 
 
 def test_another_context_than_a_run_has_is_refused() -> None:

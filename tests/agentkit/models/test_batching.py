@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -246,6 +247,28 @@ def test_tasks_that_asyncio_cancels_wait_for_the_thread() -> None:
         assert jobs[3].chosen == jobs[3].expected()
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_all_leave_at_once(backend: str) -> None:
+    engine = Engine()
+    batcher = Batcher(lambda: engine, name="sums")
+
+    async def main() -> None:
+        for ticks in range(12):
+            # Also while a thread is asked for that never begins.
+            with anyio.fail_after(5):
+                async with anyio.create_task_group() as group:
+                    for i in range(3):
+                        group.start_soon(batcher.run, Job(str(i), [1], 100_000))
+                    for _ in range(ticks):
+                        await anyio.lowlevel.checkpoint()
+                    group.cancel_scope.cancel()
+        last = Job("last", [1], 4)
+        await batcher.run(last)
+        assert last.chosen == last.expected()
+
+    anyio.run(main, backend=backend)
 
 
 def test_event_loops_take_turns() -> None:
