@@ -43,6 +43,7 @@ from dialects import LoweredDialect
 from episodes import Episode, Turn
 from registry import ToolType
 
+_EVER: Final = 1_000_000  # turns; no return takes so many
 _REMEDIES: Final = {
     FinishReason.LENGTH: "raise UsageLimits(tokens_per_step=...)",
     FinishReason.DEAD_END: "give the run a tool or a binding of the type that is wanted there",
@@ -276,8 +277,22 @@ class Run(AsyncIterator[Turn]):
         return build_prompt(self._setup.style, situation)
 
     def _start(self) -> Prefix:
-        """The prefix that the next step goes on from: empty, or in the first turn what the episode begins with."""
-        start = self._setup.lowered.start(self._ledger.bindings.types(), self._setup.output)
+        """The prefix that the next step goes on from: empty, or in the first turn what the episode begins with.
+
+        Where every token is held to the types, it is held to the turns that are left as well: a binding after which no
+        turn would be left to return is no step, and a run that can't return in time ends at once.
+        """
+        turns = self._setup.limits.turn_limit - len(self._ledger.transcript) if self._decoder.mode.well_typed else None
+        lowered, types, output = self._setup.lowered, self._ledger.bindings.types(), self._setup.output
+        start = lowered.start(types, output, turns=turns)
+        if turns is not None and start.verdict is Verdict.LOST:
+            if output is not None and lowered.start(types, output, turns=_EVER).verdict is Verdict.LOST:
+                raise ConfigurationError(
+                    f"episode {self._setup.episode.name!r}: no steps return a {output.name}; give the run a tool or a"
+                    " binding that has one"
+                )
+            what = "no answer can be returned within {value:g} turns"
+            exceeded(self._ledger, self._setup.limits, "turn_limit", what)
         episode = self._setup.episode
         if self._ledger.next_turn > 1 or not episode.prefix:
             return start

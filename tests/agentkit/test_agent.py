@@ -306,8 +306,10 @@ EDGES = [
 @pytest.mark.parametrize("edge", EDGES)
 def test_limits_bind_exactly(calls: Calls, edge: Edge) -> None:
     enough, too_little = (UsageLimits(**{edge.limit: value}) for value in (edge.enough, edge.too_little))  # type: ignore[arg-type]
-    assert make_agent(calls, *THREE_TURNS, usage_limits=enough).run_sync("Count.").output == 12
-    error = refused(UsageLimitExceeded, make_agent(calls, *THREE_TURNS, usage_limits=too_little))
+    # Held to the types a model can't use up its turns without returning.
+    mode = "unconstrained" if edge.limit == "turn_limit" else "direct"
+    assert make_agent(calls, *THREE_TURNS, usage_limits=enough, mode=mode).run_sync("Count.").output == 12
+    error = refused(UsageLimitExceeded, make_agent(calls, *THREE_TURNS, usage_limits=too_little, mode=mode))
     assert isinstance(error, UsageLimitExceeded)
     assert (error.limit, error.value) == (edge.limit, edge.too_little)
     assert f"UsageLimits({edge.limit}=...)" in str(error)
@@ -317,7 +319,7 @@ def test_limits_bind_exactly(calls: Calls, edge: Edge) -> None:
 
 def test_an_episode_tightens_the_limits(calls: Calls) -> None:
     episode = Episode(name="e", prompt="Count.", limits=EpisodeLimits(turn_limit=2))
-    error = refused(UsageLimitExceeded, make_agent(calls, *THREE_TURNS), episode)
+    error = refused(UsageLimitExceeded, make_agent(calls, *THREE_TURNS, mode="unconstrained"), episode)
     assert isinstance(error, UsageLimitExceeded) and (error.limit, error.value) == ("turn_limit", 2)
 
 
@@ -402,15 +404,32 @@ def test_a_model_that_insists_is_told(calls: Calls) -> None:
 
 def test_a_run_that_can_only_repeat_goes_on_until_its_limit() -> None:
     @tool(pure=True)
-    def look() -> Paper:
+    def look() -> Book:
         """Look."""
-        return Paper()
+        raise ModelRetry("it is dark")
 
     replies = [f"let p{number} = look();" for number in range(4)]
     with pytest.raises(RepeatedStep) as caught:
         Agent(ScriptedModel(replies), tools=[look], output_type=Book).run_sync("Look.")
     assert [one.repetition_allowed for one in caught.value.result.telemetry] == [False, True, True, True]
-    assert list(caught.value.result.bindings) == ["p0", "p1", "p2"]
+    assert not caught.value.result.bindings
+
+
+def test_what_no_steps_return_is_refused_at_once(calls: Calls) -> None:
+    with pytest.raises(ConfigurationError, match="no steps return a book"):
+        make_agent(calls, *THREE_TURNS, output_type=Book).run_sync("Count.")
+
+
+def test_what_cannot_be_returned_in_time_is_no_step(calls: Calls) -> None:
+    """The last turn can only return, and a run whose answer takes more turns than there are ends at once."""
+    for limit, ends in ((1, IncompleteStep), (2, IncompleteStep)):
+        error = refused(ends, make_agent(calls, *THREE_TURNS, usage_limits=UsageLimits(turn_limit=limit)))
+        assert len(error.result.steps) == limit - 1
+    error = refused(
+        UsageLimitExceeded, make_agent(calls, *THREE_TURNS, output_type=Paper, usage_limits=UsageLimits(turn_limit=1))
+    )
+    assert "no answer can be returned within 1 turns" in str(error)
+    assert error.result.turns == ()
 
 
 # Faults of the model and of the caller
