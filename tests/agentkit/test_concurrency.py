@@ -211,8 +211,8 @@ def cancel_many(model: TransformersModel, backend: str, runs: int, at_once: int 
     return ended
 
 
-def settles(condition: Callable[[], bool], seconds: float = 5.0) -> bool:
-    """Does it come true in a while? Threads take a moment to end."""
+def settles(condition: Callable[[], bool], seconds: float = 20.0) -> bool:
+    """Does it come true in a while? Threads take a moment to end, and trio keeps idle ones for ten seconds."""
     end = time.perf_counter() + seconds
     while not condition() and time.perf_counter() < end:
         time.sleep(0.01)
