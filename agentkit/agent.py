@@ -31,7 +31,7 @@ from agentkit.result import RunResult
 from agentkit.resuming import check_resumable
 from agentkit.run import Run, Setup
 from agentkit.saving import CheckpointError, Codecs, Saver
-from agentkit.stream import BUFFERED_EVENTS, EventStream
+from agentkit.stream import BUFFERED_EVENTS, Background, EventStream
 from agentkit.window import ContextPolicy
 from dialects import DIALECTS, Dialect, LoweredDialect
 from episodes import Episode
@@ -159,31 +159,32 @@ class Agent:
         decision: Approve | Deny | None = None,
         **options: Unpack[RunOptions],
     ) -> AsyncIterator[EventStream]:
-        """A run as a stream of its events. Leaving the block cancels what is left of it."""
+        """A run as a stream of its events. Leaving the block cancels what is left of it and waits for its end.
+
+        The run has a task of its own, so the block may be entered, read and left in different tasks.
+        """
         stream = EventStream(buffer)
         options["on_event"] = stream.hear(options.get("on_event"))
 
         async def drive() -> None:
-            failed: Exception | None = None
+            failed: BaseException | None = None
             try:
                 async with self.iter(episode, resume_from=resume_from, decision=decision, **options) as run:
                     await stream.drive(run)
-            except Exception as error:  # it is raised where the stream is read
+            except anyio.get_cancelled_exc_class() as error:
+                # By somebody else, such as an event loop that is closed, the stream does not just end.
+                failed = None if work.ending else error
+                raise
+            except BaseException as error:  # it is raised where the stream is read
                 failed = error
             finally:
                 stream.close(failed)
 
-        raised: Exception | None = None
-        async with anyio.create_task_group() as group:
-            group.start_soon(drive)
-            try:
-                yield stream
-            except Exception as error:  # the group would wrap it
-                raised = error
-            finally:
-                group.cancel_scope.cancel()
-        if raised is not None:
-            raise raised
+        work = Background(drive)
+        try:
+            yield stream
+        finally:
+            await work.end()
 
     @asynccontextmanager
     async def iter(

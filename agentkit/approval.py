@@ -86,6 +86,11 @@ class ApprovalRequired(RunError):
         self.request = request
 
     @property
+    def deferred(self) -> str:
+        """The name of the tool that waits."""
+        return self.request.tool.name
+
+    @property
     def checkpoint(self) -> Checkpoint:
         """The run with the step that waits."""
         return self.result.checkpoint

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from agentkit.lines import json_text
 from agentkit.models import Message
 from agentkit.saving import CheckpointError, Codecs, Saver
 from agentkit.usage import RunTiming, RunUsage, StopReason
@@ -97,7 +99,7 @@ class Checkpoint:
             "cut": self.cut,
         }
         try:
-            return json.dumps(data, ensure_ascii=False, indent=indent, allow_nan=False)
+            return json_text(data, indent)
         except (TypeError, ValueError) as error:
             raise CheckpointError(
                 f"a codec's encode, or an output without a type, gave no JSON data: {error}"
@@ -127,8 +129,11 @@ class Checkpoint:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Replace a file as a whole: after a crash it holds what it held before, or the text. Blocks."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.new")
+    """Replace a file as a whole: after a crash it holds what it held before, or, once this returned, the text. Blocks.
+
+    Several threads may write one file; one of them is the last.
+    """
+    beside = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.new")
     try:
         with beside.open("w", encoding="utf-8") as file:
             file.write(text)
@@ -137,6 +142,13 @@ def write_atomically(path: Path, text: str) -> None:
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
+    if os.name == "posix":
+        # The new name, too, survives a loss of power only once its folder is on disk.
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
 
 @dataclass(frozen=True, slots=True)

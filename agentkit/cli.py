@@ -31,7 +31,7 @@ from agentkit.study import command as study
 from agentkit.synthesis import command as synthesize
 from agentkit.trace import TraceRecorder
 from agentkit.trace import command as trace
-from dialects import DialectError
+from dialects import DIALECTS, DialectError
 from episodes import Episode, EpisodeError, Suite
 from registry import RegistryError, builtin
 
@@ -66,6 +66,13 @@ def _parser() -> argparse.ArgumentParser:
     demo.set_defaults(command=_demo)
     for one in (run, demo):
         _add_options(one)
+    run.add_argument(
+        "--dialect",
+        choices=list(DIALECTS),
+        default="c",
+        help="what steps look like in episodes that name no dialect themselves (default: c)",
+    )
+    demo.set_defaults(dialect="c")
     evaluate_suite.add_parser(commands)
     synthesize.add_parser(commands)
     study.add_parser(commands)
@@ -104,10 +111,9 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _count(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is less than 1")
-    return number
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 on")
+    return int(text)
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -147,7 +153,7 @@ def _agent(options: argparse.Namespace, model: Model, mode: Mode) -> Agent:
     limits = UsageLimits(**{name: value for name, value in given.items() if value is not None})
     sampling = Sampling(temperature=options.temperature, seed=options.seed)
     policy = StopPolicy(options.stop_policy)
-    return Agent(model, mode=mode, usage_limits=limits, sampling=sampling, stop_policy=policy)
+    return Agent(model, dialect=options.dialect, mode=mode, usage_limits=limits, sampling=sampling, stop_policy=policy)
 
 
 def _run_mode(console: Console, agent: Agent, episodes: list[Episode], traced: Path | None) -> list[Outcome]:

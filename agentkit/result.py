@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 
 from agentkit.checkpoint import Checkpoint
+from agentkit.lines import json_text
 from agentkit.models import FinishReason, Message, Steering, TokenRecord, Usage
 from agentkit.usage import RunTiming, RunUsage, StopReason
 from dialects.steps import Step
@@ -112,4 +112,4 @@ class RunResult:
 
     def to_json(self, indent: int | None = None) -> str:
         """The result as JSON text."""
-        return json.dumps(self.to_data(), ensure_ascii=False, indent=indent, allow_nan=False)
+        return json_text(self.to_data(), indent)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextvars
 from collections import deque
-from collections.abc import AsyncIterator
-from typing import Final, final
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, Final, final
 
 import anyio
 
+from agentkit.errors import ConfigurationError
 from agentkit.events import Event, EventHandler
 from agentkit.result import RunResult
 from agentkit.run import Run
@@ -25,12 +28,15 @@ class EventStream(AsyncIterator[Event]):
     """
 
     def __init__(self, buffer: int = BUFFERED_EVENTS) -> None:
+        """Raises `ConfigurationError` for a buffer that holds nothing: the run would wait for ever."""
+        if buffer < 1:
+            raise ConfigurationError(f"buffer={buffer!r}: one event at least must wait for its reader")
         self._buffer: Final = buffer
         self._events: Final[deque[Event]] = deque()
         self._changed = anyio.Event()
         self._run: Run | None = None
         self._done = False
-        self._error: Exception | None = None
+        self._error: BaseException | None = None
 
     @property
     def result(self) -> RunResult:
@@ -62,8 +68,8 @@ class EventStream(AsyncIterator[Event]):
             while len(self._events) >= self._buffer:
                 await self._changed.wait()
 
-    def close(self, error: Exception | None) -> None:
-        """No more events will come."""
+    def close(self, error: BaseException | None) -> None:
+        """No more events will come; `error` is raised after the last one."""
         self._done, self._error = True, error
         self._wake()
 
@@ -85,3 +91,54 @@ class EventStream(AsyncIterator[Event]):
         """Let whoever waits look again."""
         self._changed.set()
         self._changed = anyio.Event()
+
+
+@final
+class Background:
+    """Work in a task of its own that no block holds: begun in one task, it may be ended in another.
+
+    A task group would be a cancel scope of the task that entered it, which only that task may leave. The price is that
+    nobody hears of what the work raises, so it must hand on its errors itself.
+    """
+
+    def __init__(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Begin, with the context variables of the caller."""
+        self._work: Final = work
+        self._scope: Final = anyio.CancelScope()
+        self._done: Final = anyio.Event()
+        self._task: Final = _spawn(self._run)
+
+    async def _run(self) -> None:
+        try:
+            with self._scope:
+                await self._work()
+        finally:
+            self._done.set()
+
+    @property
+    def ending(self) -> bool:
+        """Whether `end` was called."""
+        return self._scope.cancel_called
+
+    async def end(self) -> None:
+        """Cancel what is left of the work and wait for its end, even when cancelled; that is raised afterwards."""
+        self._scope.cancel()
+        kept: BaseException | None = None
+        while not self._done.is_set():
+            try:
+                with anyio.CancelScope(shield=True):
+                    await self._done.wait()
+            except anyio.get_cancelled_exc_class() as error:
+                # Of asyncio itself, which knows no shield.
+                kept = error
+        if kept is not None:
+            raise kept
+
+
+def _spawn(main: Callable[[], Any]) -> object:
+    """Begin a task that belongs to the event loop; asyncio keeps it only as long as the returned object is kept."""
+    if anyio.get_cancelled_exc_class() is asyncio.CancelledError:
+        return asyncio.get_running_loop().create_task(main())
+    from trio.lowlevel import spawn_system_task
+
+    return spawn_system_task(main, context=contextvars.copy_context())

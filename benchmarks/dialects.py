@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import monotonic, perf_counter
@@ -210,7 +210,18 @@ async def measure(model: Model, log: Log, settings: Settings, tasks: Sequence[Ta
             await session.aclose()
 
 
-def main() -> int:
+def write_report(folder: Path, skipped: Mapping[str, str]) -> str:
+    """Write the figures of the attempts in a folder, and their page, which it returns."""
+    settings, attempts = read(folder / "dialects.jsonl")
+    figures = summary(settings, attempts, skipped)
+    text = json.dumps(figures, ensure_ascii=False, indent=1)
+    (folder / "dialects.json").write_text(text + "\n", encoding="utf-8")
+    told = page(figures)
+    (folder / "dialects.md").write_text(told, encoding="utf-8")
+    return told
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
     """Measure what the command line asks for, and write the report."""
     parser = argparse.ArgumentParser(prog="scripts/bench dialects", description=__doc__)
     parser.add_argument("--model", default="default", help="as `agentkit run --model`: a name, a folder, a GGUF file")
@@ -220,24 +231,24 @@ def main() -> int:
     parser.add_argument("--step-tokens", type=int, default=64)
     parser.add_argument("--program-tokens", type=int, default=96)
     parser.add_argument("--out", type=Path, default=RESULTS)
-    options = parser.parse_args()
-    gathered = gather([Part(name) for name in options.part or Part])
-    for part, why in gathered.skipped.items():
-        print(f"{part} is skipped: {why}", file=sys.stderr)
-    model = resolve_model(options.model)
-    settings = Settings(
-        model=model.name,
-        turns=options.turns,
-        step_tokens=options.step_tokens,
-        program_tokens=options.program_tokens,
-    )
-    log = Log(options.out / "dialects.jsonl", settings)
-    anyio.run(measure, model, log, settings, gathered.tasks, options.minutes * 60)
-    figures = summary(settings, log.attempts, {str(part): why for part, why in gathered.skipped.items()})
-    text = json.dumps(figures, ensure_ascii=False, indent=1)
-    (options.out / "dialects.json").write_text(text + "\n", encoding="utf-8")
-    (options.out / "dialects.md").write_text(page(figures), encoding="utf-8")
-    print(page(figures))
+    parser.add_argument("--report", action="store_true", help="attempt nothing, report what is there")
+    options = parser.parse_args(arguments)
+    skipped: dict[str, str] = {}
+    if not options.report:
+        gathered = gather([Part(name) for name in options.part or Part])
+        skipped = {part.value: why for part, why in gathered.skipped.items()}
+        for part, why in skipped.items():
+            print(f"{part} is skipped: {why}", file=sys.stderr)
+        model = resolve_model(options.model)
+        settings = Settings(
+            model=model.name,
+            turns=options.turns,
+            step_tokens=options.step_tokens,
+            program_tokens=options.program_tokens,
+        )
+        log = Log(options.out / "dialects.jsonl", settings)
+        anyio.run(measure, model, log, settings, gathered.tasks, options.minutes * 60)
+    print(write_report(options.out, skipped))
     return 0
 
 

@@ -8,12 +8,16 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final, Self
 
 from agentkit.modes import Mode
-from agentkit.study.statistics import Paired, Share
+from agentkit.study.statistics import Paired, Share, mcnemar, mean_interval
 
 ALL: Final = "all"
 """All parts, or all dialects, together."""
 
 VERDICTS: Final = ("satisfied", "lost", "live")
+FEWEST_RESAMPLED: Final = 5
+"""Tasks; the bootstrap of fewer says nothing."""
+
+COMMENTS: Final = ("//", ";", "<!--")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,21 +85,23 @@ def summary(settings: Settings, attempts: Sequence[Attempt], skipped: Mapping[st
     """All figures, as JSON has them. Only tasks that have been attempted in every way count."""
     counted = whole_tasks(attempts)
     parts = list(dict.fromkeys(one.part for one in counted))
+    ways = list(dict.fromkeys(one.mode for one in counted))
     tasks = {part: list(dict.fromkeys(one.task for one in counted if one.part == part)) for part in parts}
     return {
         "settings": asdict(settings),
         "attempts": len(counted),
         "left_out": len(attempts) - len(counted),
-        "skipped": dict(skipped),
+        "skipped": {part: why for part, why in skipped.items() if part not in parts},
         "tasks": tasks,
         "rows": [_row(*place, group) for place, group in _groups(counted)],
         "pairs": [_pair(*place, group) for place, group in _pairs(counted)],
         "errors": _errors(counted),
+        "no_steps": {mode: _no_steps([one for one in counted if one.mode == mode]) for mode in ways},
     }
 
 
 def _groups(attempts: Sequence[Attempt]) -> Iterator[tuple[tuple[str, str, str], list[Attempt]]]:
-    """By part, dialect and mode; then by mode over all parts of a dialect, and over everything."""
+    """The groups of pairs, apart by mode."""
     modes = list(dict.fromkeys(one.mode for one in attempts))
     for (part, dialect), group in _pairs(attempts):
         for mode in modes:
@@ -103,16 +109,13 @@ def _groups(attempts: Sequence[Attempt]) -> Iterator[tuple[tuple[str, str, str],
 
 
 def _pairs(attempts: Sequence[Attempt]) -> Iterator[tuple[tuple[str, str], list[Attempt]]]:
-    """By part and dialect, and what all parts and all dialects come to together."""
+    """By part and dialect, with what all parts and all dialects come to together."""
     parts = list(dict.fromkeys(one.part for one in attempts))
     dialects = list(dict.fromkeys(one.dialect for one in attempts))
     for part in [*parts, ALL]:
         for dialect in [*dialects, ALL]:
-            if (part == ALL) or dialect != ALL:
-                yield (
-                    (part, dialect),
-                    [one for one in attempts if part in (ALL, one.part) and dialect in (ALL, one.dialect)],
-                )
+            group = [one for one in attempts if part in (ALL, one.part) and dialect in (ALL, one.dialect)]
+            yield (part, dialect), group
 
 
 def _row(part: str, dialect: str, mode: str, group: Sequence[Attempt]) -> dict[str, Any]:
@@ -125,6 +128,7 @@ def _row(part: str, dialect: str, mode: str, group: Sequence[Attempt]) -> dict[s
         "mode": mode,
         "finished": Share(count=sum(one.finished for one in group), total=n).to_json(),
         "passed": Share(count=sum(one.passed for one in group), total=n).to_json(),
+        "first": Share(count=sum(one.verdicts[:1] == VERDICTS[:1] for one in group), total=n).to_json(),
         "turns": len(verdicts),
         "well_typed": Share(count=well_typed, total=well_typed + lost).to_json(),
         "cut": live,
@@ -145,19 +149,33 @@ def _pair(part: str, dialect: str, group: Sequence[Attempt]) -> dict[str, Any]:
 
 
 def _difference(outcomes: Sequence[tuple[tuple[str, str, str, str], bool]]) -> dict[str, Any]:
-    """Direct less unconstrained."""
+    """Direct less unconstrained.
+
+    A task in several dialects is one observation: the interval is then the bootstrap's over tasks, not Newcombe's, and
+    the test counts tasks that went better and worse, which for one dialect is McNemar's exact test.
+    """
     by_mode: dict[str, dict[tuple[str, str, str], bool]] = {}
     for (part, task, dialect, mode), well in outcomes:
         by_mode.setdefault(mode, {})[part, task, dialect] = well
     direct, free = by_mode[Mode.DIRECT.value], by_mode[Mode.UNCONSTRAINED.value]
     paired = Paired.of((direct[key], free[key]) for key in direct)
+    by_task: dict[tuple[str, str], list[int]] = {}
+    for part, task, dialect in direct:
+        gain = direct[part, task, dialect] - free[part, task, dialect]
+        by_task.setdefault((part, task), []).append(gain)
+    gains = [sum(one) / len(one) for one in by_task.values()]
+    interval: tuple[float, float] | None = paired.interval
+    if len(gains) < paired.total:
+        interval = mean_interval(gains)[1:] if len(gains) >= FEWEST_RESAMPLED else None
     return {
         "pairs": paired.total,
         "direct_only": paired.first,
         "unconstrained_only": paired.second,
+        "tasks_better": sum(gain > 0 for gain in gains),
+        "tasks_worse": sum(gain < 0 for gain in gains),
         "difference": paired.difference,
-        "interval": list(paired.interval),
-        "p": paired.p,
+        "interval": interval and list(interval),
+        "p": mcnemar(sum(gain > 0 for gain in gains), sum(gain < 0 for gain in gains)),
     }
 
 
@@ -170,6 +188,18 @@ def _errors(attempts: Iterable[Attempt]) -> dict[str, dict[str, int]]:
             kind = one.error.partition(":")[0]
             kinds[kind] = kinds.get(kind, 0) + 1
     return {mode: dict(sorted(kinds.items())) for mode, kinds in counts.items()}
+
+
+def _no_steps(attempts: Iterable[Attempt]) -> dict[str, int]:
+    """The texts that are no well-typed step or program: how many, how many of them are empty, how many comments."""
+    texts = [
+        text
+        for one in attempts
+        for text, verdict in zip(one.texts, one.verdicts, strict=True)
+        if verdict != VERDICTS[0]
+    ]
+    comments = sum(text.startswith(COMMENTS) for text in texts)
+    return {"texts": len(texts), "empty": texts.count(""), "comments": comments}
 
 
 def page(figures: Mapping[str, Any]) -> str:
@@ -187,13 +217,15 @@ def page(figures: Mapping[str, Any]) -> str:
         "tokens. Made by `scripts/bench dialects`; `dialects.jsonl` has every attempt with its text.",
         "",
         "Parts: `suite` is `examples/episodes`; `programs` is `benchmarks/tool_programs.toml`, one answer each, graded "
-        "by value; `agentdojo` and `bfcl` are the tasks named below, graded by the packages' own checkers. Well-typed: "
-        "of the texts that are whole, judged again by the oracle; cut: texts that stop before their end. Intervals are "
-        "Wilson's, 95%; texts of one run are not independent, so theirs are too narrow.",
+        "by value; `agentdojo` and `bfcl` are the tasks named below, graded by the packages' own checkers. *First "
+        "text*: attempts whose first step, or program, is well typed, judged again by the oracle. *All texts*: of "
+        "those that are whole or wrong, the well-typed ones; *cut*: those that stop before their end, or are empty. "
+        "Intervals are Wilson's, 95%; texts of one run, and a task in three dialects, are not independent, so they are "
+        "too narrow where these are counted together.",
         "",
     ]
     lines += _table(
-        ("part", "dialect", "mode", "finished", "passed", "well-typed", "cut", "executed steps", "tokens"),
+        ("part", "dialect", "mode", "finished", "passed", "first text", "all texts", "cut", "executed steps", "tokens"),
         (
             (
                 row["part"],
@@ -201,6 +233,7 @@ def page(figures: Mapping[str, Any]) -> str:
                 row["mode"],
                 _share(row["finished"]),
                 _share(row["passed"]),
+                _share(row["first"]),
                 _share(row["well_typed"]),
                 str(row["cut"]),
                 str(row["executed"]),
@@ -210,9 +243,14 @@ def page(figures: Mapping[str, Any]) -> str:
         ),
     )
     lines += ["", "## Direct less unconstrained", ""]
-    lines += ["Newcombe's interval for paired shares and the p-value of McNemar's exact test.", ""]
+    lines += [
+        "In one dialect Newcombe's interval for paired shares and McNemar's exact test; over all dialects the "
+        "bootstrap's interval over tasks, from five tasks on, and the exact sign test of tasks that went better or "
+        "worse. *By one only*, *tasks* and *p* are of what passed.",
+        "",
+    ]
     lines += _table(
-        ("part", "dialect", "pairs", "finished", "passed", "passed by direct only, unconstrained only", "p (passed)"),
+        ("part", "dialect", "pairs", "finished", "passed", "by one only", "tasks better, worse", "p"),
         (
             (
                 row["part"],
@@ -221,6 +259,7 @@ def page(figures: Mapping[str, Any]) -> str:
                 _points(row["finished"]),
                 _points(row["passed"]),
                 f"{row['passed']['direct_only']}, {row['passed']['unconstrained_only']}",
+                f"{row['passed']['tasks_better']}, {row['passed']['tasks_worse']}",
                 f"{row['passed']['p']:.3g}",
             )
             for row in figures["pairs"]
@@ -229,6 +268,12 @@ def page(figures: Mapping[str, Any]) -> str:
     lines += ["", "## What ended attempts without a value", ""]
     for mode, kinds in figures["errors"].items():
         lines.append(f"- {mode}: " + ", ".join(f"{kind} {count}" for kind, count in kinds.items()))
+    lines += [
+        f"- {mode}: {one['texts']} texts are no well-typed step or program; {one['empty']} of them are empty, and "
+        f"{one['comments']} are comments, as the prompt shows refused steps"
+        for mode, one in figures["no_steps"].items()
+        if one["texts"]
+    ]
     lines += ["", "## Outside tasks", ""]
     for part, names in figures["tasks"].items():
         if part in OUTSIDE:
@@ -252,5 +297,8 @@ def _share(share: Mapping[str, Any]) -> str:
 
 
 def _points(one: Mapping[str, Any]) -> str:
+    points = f"{100 * one['difference']:+.0f} points"
+    if one["interval"] is None:
+        return points
     low, high = one["interval"]
-    return f"{100 * one['difference']:+.0f} points [{100 * low:+.0f}, {100 * high:+.0f}]"
+    return f"{points} [{100 * low:+.0f}, {100 * high:+.0f}]"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from aufbau.witness import Outcome
 from dialects.catalog import DIALECTS, by_name
+from dialects.errors import DialectError
 from dialects.harness import SEARCH_STEPS, Judged, Position, cases, judge
 from registry import Registry, builtin
 
@@ -26,22 +27,25 @@ def shipped_text(dialect: str) -> str:
 
 
 def tools_at(name: str | None) -> Registry:
-    """The registry at `module:attribute`, or what a function there returns; by default the built-in tools."""
+    """The registry at `module:attribute`, or what a function there returns; by default the built-in tools.
+
+    Raises `DialectError`.
+    """
     if name is None:
         return builtin()
     module, _, attribute = name.partition(":")
     try:
         found = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
-        raise SystemExit(f"TOOLS is module:attribute, and {name!r} can't be had: {error}") from error
+        raise DialectError(f"TOOLS is module:attribute, and {name!r} can't be had: {error}") from error
     made = found() if callable(found) and not isinstance(found, Registry) else found
     if not isinstance(made, Registry):
-        raise SystemExit(f"{name} is a {type(made).__name__}; expected a Registry or a function that makes one")
+        raise DialectError(f"{name} is a {type(made).__name__}; expected a Registry or a function that makes one")
     return made
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; its exit status."""
+    """Run a command; its exit status, which is 2 where the input is wrong."""
     parser = argparse.ArgumentParser(prog="python -m dialects", description=__doc__)
     commands = parser.add_subparsers(dest="command")
     commands.add_parser("grammars", help="write the shipped grammars (the default)")
@@ -56,6 +60,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     harness.add_argument("--dialect", choices=tuple(DIALECTS), action="append", help="by default all")
     harness.add_argument("--cases", action="store_true", help="print each case, and not only how many there are")
     asked = parser.parse_args(arguments)
+    try:
+        return _run(asked)
+    except DialectError as error:
+        print(f"{parser.prog}: {error}", file=sys.stderr)
+        return 2
+
+
+def _run(asked: argparse.Namespace) -> int:
     if asked.command in ("grammar", "harness"):
         with tools_at(asked.tools) as tools:
             if asked.command == "harness":

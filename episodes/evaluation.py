@@ -63,6 +63,9 @@ class FailureKind(Enum):
     REFUSED_STEPS = "refused steps"
     """A limit ended it when its last text was no well-typed step; the failure's name is the limit."""
 
+    DEFERRED = "deferred"
+    """A call waits for approval, so the run may still pass; the failure's name is the tool."""
+
     ERROR = "error"
     """Anything else was raised; the failure's name is the class of the error."""
 
@@ -187,8 +190,10 @@ def share(attempts: Iterable[Attempted]) -> Share:
 
 def shares_by_episode(attempts: Sequence[Attempted]) -> dict[str, Share]:
     """How many attempts at each episode passed, in the order in which the episodes come."""
-    names = dict.fromkeys(attempt.episode for attempt in attempts)
-    return {name: share(one for one in attempts if one.episode == name) for name in names}
+    found: dict[str, list[Attempted]] = {}
+    for attempt in attempts:
+        found.setdefault(attempt.episode, []).append(attempt)
+    return {name: share(own) for name, own in found.items()}
 
 
 def grouped_failures(attempts: Iterable[Some]) -> dict[str, tuple[Some, ...]]:
@@ -232,7 +237,9 @@ def failure_of(result: Ran | None, error: Exception | None) -> Failure | None:
         if grade is None or grade.passed:
             return None
         return Failure(kind=FailureKind.WRONG_OUTPUT, name="", message=grade.reason)
-    limit = getattr(error, "limit", None)
+    deferred, limit = getattr(error, "deferred", None), getattr(error, "limit", None)
+    if isinstance(deferred, str):
+        return Failure(kind=FailureKind.DEFERRED, name=deferred, message=str(error))
     if not isinstance(limit, str):
         return Failure(kind=FailureKind.ERROR, name=type(error).__name__, message=str(error))
     last = result.transcript.turns[-1:] if result is not None else ()

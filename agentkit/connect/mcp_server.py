@@ -6,14 +6,18 @@ import argparse
 import contextlib
 import inspect
 import json
+import os
+import signal
+import socket
 import sys
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
 import anyio
 
-from agentkit.connect.errors import RegistryNotFound
+from agentkit.connect.errors import ConnectError, RegistryNotFound
 from agentkit.connect.values import Handles, input_schema, output_schema
 from agentkit.models import MissingExtraError
 from registry import MismatchError, ModelRetry, Registry, RegistryError, Tool, builtin
@@ -80,6 +84,8 @@ def find_registry(spec: str) -> Registry:
     if not where or not name:
         raise RegistryNotFound(f"{spec!r} names no registry; write MODULE:NAME, FILE.py:NAME or builtin")
     path = Path(where)
+    if path.suffix == ".py" and not path.is_file():
+        raise RegistryNotFound(f"{spec!r}: there is no file {where}; write MODULE:NAME, FILE.py:NAME or builtin")
     folder, module = (str(path.absolute().parent), path.stem) if path.suffix == ".py" else (str(Path.cwd()), where)
     sys.path.insert(0, folder)
     try:
@@ -113,8 +119,16 @@ async def serve_stdio(server: Any) -> None:
 
 
 async def serve_http(server: Any, host: str, port: int) -> None:
-    """Serve any number of clients at http://HOST:PORT/mcp, until cancelled or told to end by a signal."""
+    """Serve any number of clients at http://HOST:PORT/mcp, until cancelled or told to end by a signal.
+
+    Raises `ConnectError` where it can't listen there.
+    """
     uvicorn = import_module("uvicorn")
+    try:
+        # Uvicorn would end the process; what it is given it closes.
+        listening = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        raise ConnectError(f"can't listen at {host}, port {port}: {error.strerror}; give another --http") from error
     app = server.streamable_http_app(host=host)
     config = uvicorn.Config(app, host=host, port=port, log_level="warning", timeout_graceful_shutdown=1)
     serving, ended = uvicorn.Server(config), anyio.Event()
@@ -122,7 +136,7 @@ async def serve_http(server: Any, host: str, port: int) -> None:
     async def serve() -> None:
         # Cancelled, uvicorn would leave its socket open; told to end, it closes everything.
         with anyio.CancelScope(shield=True):
-            await serving.serve()
+            await serving.serve(sockets=[listening])
         ended.set()
 
     async with anyio.create_task_group() as group:
@@ -133,13 +147,19 @@ async def serve_http(server: Any, host: str, port: int) -> None:
             serving.should_exit = True
 
 
+def _port(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port; ports are the numbers from 1 to 65535")
+    return int(text)
+
+
 def add_parser(commands: Any) -> None:
     """Add `serve-mcp` to a parser's subcommands."""
     parser = commands.add_parser("serve-mcp", help="serve the tools of a registry over the Model Context Protocol")
     parser.add_argument(
         "registry", metavar="MODULE:REGISTRY", help="also FILE.py:REGISTRY; builtin: the built-in tools"
     )
-    parser.add_argument("--http", type=int, metavar="PORT", help="serve streamable HTTP there (default: stdio)")
+    parser.add_argument("--http", type=_port, metavar="PORT", help="serve streamable HTTP there (default: stdio)")
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen at (default: this machine alone)")
     parser.add_argument("--timeout", type=float, metavar="SECONDS", help="for each call (default: none)")
     parser.set_defaults(command=run)
@@ -151,7 +171,27 @@ def run(options: argparse.Namespace) -> int:
     with contextlib.closing(registry):
         server = mcp_server(registry, timeout=options.timeout)
         if options.http is None:
-            anyio.run(serve_stdio, server)
+            with _ending_at_once(registry):
+                anyio.run(serve_stdio, server)
         else:
             anyio.run(serve_http, server, options.host, options.http)
     return 0
+
+
+@contextlib.contextmanager
+def _ending_at_once(registry: Registry) -> Iterator[None]:
+    """Within the block Ctrl-C ends the process.
+
+    A cancellation would wait for the thread that reads standard input, which nothing but input can stop.
+    """
+
+    def end(number: int, frame: object) -> None:
+        registry.close()
+        print("agentkit: interrupted", file=sys.stderr, flush=True)
+        os._exit(128 + number)
+
+    before = signal.signal(signal.SIGINT, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

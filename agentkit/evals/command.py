@@ -99,7 +99,8 @@ def run(options: argparse.Namespace) -> int:
     else:
         show_report(Console(highlight=False), report, path)
     passed = sum(record.passed for record in records)
-    return 0 if passed >= options.at_least * len(records) else 1
+    # A quotient is rounded as the option was; a product would be once more.
+    return 0 if passed / len(records) >= options.at_least else 1
 
 
 def _settings(options: argparse.Namespace) -> EvalSettings:
@@ -203,10 +204,9 @@ class _Progress:
 
 
 def _count(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is less than 1")
-    return number
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 on")
+    return int(text)
 
 
 def _share(text: str) -> float:

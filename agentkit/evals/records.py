@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import fcntl
-import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Any, Self
+from typing import Any
 
 from agentkit.evals.errors import EvalError
 from agentkit.evals.plan import Cell
+from agentkit.lines import LineFile, json_text, read_lines
 from agentkit.result import RunResult, RunUsage
-from agentkit.study.records import mend
 from episodes.evaluation import Attempt, Failure, FailureKind
 
 # The layout of a line; a reader refuses any other.
@@ -88,7 +84,7 @@ class EvalRecord:
 
     def to_line(self) -> str:
         """The record as one line of JSON, with its end."""
-        return json.dumps({"version": VERSION, **asdict(self)}, ensure_ascii=False, allow_nan=False) + "\n"
+        return json_text({"version": VERSION, **asdict(self)}) + "\n"
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> EvalRecord:
@@ -102,48 +98,11 @@ class EvalRecord:
         return cls(**given)
 
 
-class RecordFile:
-    """A file of records that this process alone writes to."""
+class RecordFile(LineFile):
+    """A file of records that this process alone writes to. Raises `EvalError`."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._file: IO[bytes] | None = None
-
-    def __enter__(self) -> Self:
-        """Open for appending; a line that an interruption cut is taken away. Raises `EvalError`."""
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            file = self.path.open("ab+")
-        except OSError as error:
-            raise EvalError(f"{self.path}: can't be written ({error.strerror}); give another --records") from error
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            file.close()
-            raise EvalError(
-                f"{self.path} is being written by another process; wait for it, or give another --records"
-            ) from None
-        mend(file)
-        self._file = file
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-
-    def append(self, record: EvalRecord) -> None:
-        """Write one line in a single call, and have it on disk before returning."""
-        if self._file is None:
-            raise EvalError(f"{self.path} is not open; use it in a `with` block")
-        try:
-            self._file.write(record.to_line().encode())
-            self._file.flush()
-            os.fsync(self._file.fileno())
-        except OSError as error:
-            raise EvalError(f"{self.path}: can't be written ({error.strerror}); what it holds stays good") from error
+    error = EvalError
+    elsewhere = "give another --records"
 
 
 def read_records(path: Path) -> dict[str, EvalRecord]:
@@ -152,16 +111,9 @@ def read_records(path: Path) -> dict[str, EvalRecord]:
     if not path.exists():
         return found
     try:
-        lines = path.read_bytes().split(b"\n")
+        data = path.read_bytes()
     except OSError as error:
         raise EvalError(f"{path}: can't be read ({error.strerror}); give another --records") from error
-    # The last part is empty, or a line without its end.
-    for number, line in enumerate(lines[:-1], 1):
-        try:
-            record = EvalRecord.from_data(json.loads(line))
-        except (ValueError, TypeError, AttributeError) as error:
-            raise EvalError(
-                f"{path}, line {number}: no record ({error}); take the line away, and the attempt is made anew"
-            ) from error
+    for record in read_lines(data, path, EvalRecord.from_data, EvalError):
         found.setdefault(record.key, record)
     return found

@@ -22,7 +22,7 @@ from agentkit.study.errors import StudyError
 from agentkit.study.lexemes import lexemes
 from agentkit.synthesis.languages import oracle_of
 from aufbau import Oracle, Verdict
-from aufbau.validation.corpora import Language, ProgramSet, read_corpus
+from aufbau.validation.corpora import Language, ProgramSet, corpus_file, read_corpus
 from aufbau.validation.errors import CorpusError
 from aufbau.vocabulary import Vocabulary
 
@@ -118,6 +118,9 @@ def sample(language: Language, corpora: Path, programs: int, seed: int) -> tuple
 
     What the twin refuses the oracle refuses too, so the programs are the same under both.
     """
+    path = corpus_file(corpora, language, ProgramSet.VALID)
+    if not path.is_file():
+        raise StudyError(f"there is no {path}; CORPORA is the folder that holds it")
     try:
         known = [program.text for program in read_corpus(corpora, language, ProgramSet.VALID)]
     except CorpusError as error:

@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from agentkit.resident import resident_model
 from agentkit.study.branching import DEFAULT_PROGRAMS, measure_corpora
 from agentkit.study.config import StudyConfig
-from agentkit.study.errors import ConfigError
+from agentkit.study.errors import ConfigError, RecordError
 from agentkit.study.plan import EpisodeTask
 from agentkit.study.publish import publish
 from agentkit.study.records import compress, read_records
@@ -166,6 +166,8 @@ def _branching(options: argparse.Namespace) -> int:
 
 def _pack(options: argparse.Namespace) -> int:
     folder = options.folder / RECORDS
+    if not folder.is_dir():
+        raise RecordError(f"there is no folder {folder}; `agentkit study run -o` makes it")
     for path in sorted(folder.glob("*.jsonl")):
         print(compress(path))
     print(f"{len(read_records(folder))} records")

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import fcntl
 import gzip
-import json
-import os
 import re
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cache
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Any, Self
+from typing import Any
 
 from pydantic import TypeAdapter
 
+from agentkit.lines import LineFile, json_text, read_lines
 from agentkit.study.errors import RecordError
 
 # The layout of a line; a reader refuses any other.
@@ -78,7 +76,7 @@ class Record:
 
     def to_line(self) -> str:
         """The record as one line of JSON, with its end."""
-        return json.dumps({"version": VERSION, **asdict(self)}, ensure_ascii=False, allow_nan=False) + "\n"
+        return json_text({"version": VERSION, **asdict(self)}) + "\n"
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Record:
@@ -97,51 +95,11 @@ def _shape() -> TypeAdapter[Record]:
     return TypeAdapter(Record)
 
 
-class RecordFile:
-    """A file of records that this process alone writes to."""
+class RecordFile(LineFile):
+    """A file of records that this process alone writes to. Raises `RecordError`."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._file: IO[bytes] | None = None
-
-    def __enter__(self) -> Self:
-        """Open for appending; a line that an interruption cut is taken away. Raises `RecordError` if it is in use."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        file = self.path.open("ab+")
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            file.close()
-            raise RecordError(
-                f"{self.path} is being written by another process; give each its own --shard, or wait for it"
-            ) from None
-        mend(file)
-        self._file = file
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-
-    def append(self, record: Record) -> None:
-        """Write one line in a single call, and have it on disk before returning."""
-        if self._file is None:
-            raise RecordError(f"{self.path} is not open; use it in a `with` block")
-        self._file.write(record.to_line().encode())
-        self._file.flush()
-        os.fsync(self._file.fileno())
-
-
-def mend(file: IO[bytes]) -> int:
-    """Cut off what stands after the last line end; returns how many bytes that was."""
-    end = file.seek(0, os.SEEK_END)
-    file.seek(0)
-    keep = file.read().rfind(b"\n") + 1
-    file.truncate(keep)
-    return end - keep
+    error = RecordError
+    elsewhere = "give each process its own --shard"
 
 
 def record_file(folder: Path, model: str, shard: tuple[int, int]) -> Path:
@@ -166,17 +124,10 @@ def read_records(folder: Path) -> list[Record]:
 def _read_file(path: Path) -> Iterator[Record]:
     try:
         raw = path.read_bytes()
-        lines = (gzip.decompress(raw) if path.suffix == ".gz" else raw).split(b"\n")
-    except (OSError, EOFError) as error:
+        data = gzip.decompress(raw) if path.suffix == ".gz" else raw
+    except (OSError, EOFError, zlib.error) as error:
         raise RecordError(f"{path}: can't be read ({error})") from error
-    # The last part is empty, or a line without its end.
-    for number, line in enumerate(lines[:-1], 1):
-        try:
-            yield Record.from_data(json.loads(line))
-        except (ValueError, TypeError, AttributeError) as error:
-            raise RecordError(
-                f"{path}, line {number}: no record ({error}); take the line away, and the attempt is made anew"
-            ) from error
+    yield from read_lines(data, path, Record.from_data, RecordError)
 
 
 def compress(path: Path) -> Path:

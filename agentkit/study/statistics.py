@@ -18,12 +18,17 @@ def mcnemar(better: int, worse: int) -> float:
         raise ValueError(f"numbers of pairs are from 0 on, not {better} and {worse}")
     total = better + worse
     tail = sum(math.comb(total, k) for k in range(min(better, worse) + 1))
-    return min(1.0, 2.0 * tail / 2.0**total)
+    # Whole numbers, which have no greatest one.
+    return min(1.0, 2 * tail / (1 << total))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Paired:
-    """Attempts at the same tasks in two ways, by which of them passed."""
+    """Attempts at the same tasks in two ways, by which of them passed.
+
+    Pairs count as independent of each other. Several at one task, under several seeds or by several models, are less
+    than that: then the interval is too narrow and the p-value too small.
+    """
 
     both: int
     # The first way alone, the second way alone.

@@ -2,8 +2,10 @@
 
 A program can't pass by pretending. It is compiled by itself before anything is put around it. The harness reports each
 test with a nonce that is drawn for the run, comes through a pipe and is read before any of the program's code runs, so
-no text that the program prints counts; neither does its exit status. What a C program (or `Obj.magic`) could do is
-search the memory that it shares with the harness.
+no text that the program prints counts; neither does its exit status. Macros of a C program, behind which its tests are
+compiled, do not reach the comparison, nor what a test expects where that is a literal. What a C program (or
+`Obj.magic`) could do is search the memory that it shares with the harness, or define functions in place of the C
+library's.
 """
 
 from __future__ import annotations
@@ -58,6 +60,7 @@ _C_HEAD: Final = """\
 #define main main_{tag}
 #include "program.c"
 #undef main
+{refusals}
 void begin_{tag}(int);
 void whole_{tag}(int, long long, long long);
 void real_{tag}(int, long double, long double);
@@ -65,11 +68,16 @@ void text_{tag}(int, const char *, const char *);
 int main(void) {{
 """
 
+# The call stands alone: a macro with unbalanced brackets in it can't get at the rest.
 _C_TEST: Final = (
-    "begin_{tag}({number}); {{ {setup} _Generic(({call}), char *: text_{tag}, const char *: text_{tag},"
+    "begin_{tag}({number}); {{ {setup} __auto_type found_{tag} = ({call});"
+    " _Generic(found_{tag}, char *: text_{tag}, const char *: text_{tag},"
     " float: real_{tag}, double: real_{tag}, long double: real_{tag}, default: whole_{tag})"
-    "({number}, ({call}), ({expect})); }}\n"
+    "({number}, found_{tag}, ({expect})); }}\n"
 )
+# Words of the above, which as macros of the program would be something else.
+_C_WORDS: Final = ("__auto_type", "_Generic", "char", "const", "default", "double", "float", "int", "long", "return")
+_C_REFUSALS: Final = "\n".join(f"#ifdef {word}\n#error {word} is a macro\n#endif" for word in _C_WORDS)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -141,7 +149,8 @@ async def _build_c(folder: Path, program: str, tests: Sequence[UnitTest], tag: s
         for number, test in enumerate(tests)
     ]
     (folder / "guard.c").write_text(_C_GUARD.format(tag=tag), encoding="utf-8")
-    (folder / "tests.c").write_text(_C_HEAD.format(tag=tag) + "".join(calls) + "return 0; }\n", encoding="utf-8")
+    head = _C_HEAD.format(tag=tag, refusals=_C_REFUSALS)
+    (folder / "tests.c").write_text(head + "".join(calls) + "return 0; }\n", encoding="utf-8")
     command = c_command(*BUILD_FLAGS, "-Wno-pedantic", "guard.c", "tests.c", "-o", "program", "-lm")
     word = await run_compiler(command, folder)
     return None if word.accepted else Word(accepted=False, message=f"the tests don't fit it: {word.message}")

@@ -24,6 +24,7 @@ _PRIVATE = 0x4000 | 0x40000  # MS_REC | MS_PRIVATE
 _PLAIN_MOUNT = 0x2 | 0x4  # MS_NOSUID | MS_NODEV
 _DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
 _NO_NEW_PRIVILEGES = 38  # PR_SET_NO_NEW_PRIVS
+_DUMPABLE = 4  # PR_SET_DUMPABLE
 # World-writable folders of the system; the command sees empty ones of its own, which vanish with it.
 _SHARED_FOLDERS = ("/tmp", "/var/tmp", "/dev/shm")
 _COULD_NOT_START = 127
@@ -36,14 +37,20 @@ def main() -> None:
     order: dict[str, Any] = json.loads(sys.argv[1])
     report: int = order["report"]
     _die_with_parent()
+    os.umask(0o022)  # the user that runs a program is not the one that compiled it
     isolated = bool(order["isolate"]) and _isolate()
+    _be_unreachable()
+    # Until the child can be ended with it, this process does not end.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     child = os.fork()
     if child:
         # Asked to end, this process ends the first of the namespaces; when that is gone, so is all that was in them.
         signal.signal(signal.SIGTERM, lambda *_: os.kill(child, signal.SIGKILL))
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
         os.waitpid(child, 0)
         os.killpg(0, signal.SIGKILL)  # whatever is left of the group, and this process itself
     try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
         _first(order, report, isolated)
     except BaseException as error:  # nobody else would hear of it: this process has no other way to speak
         _write(report, {"failed": f"{type(error).__name__}: {error}"})
@@ -78,6 +85,12 @@ def _write(report: int, what: dict[str, object]) -> None:
 def _die_with_parent() -> None:
     if sys.platform == "linux":
         _LIBC.prctl(_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
+
+
+def _be_unreachable() -> None:
+    """A command of the same user can't open this process's report by way of /proc, nor trace it; an exec ends that."""
+    if sys.platform == "linux":
+        _LIBC.prctl(_DUMPABLE, 0, 0, 0, 0)
 
 
 def _isolate() -> bool:

@@ -3,8 +3,8 @@
 What binds on every POSIX system are the resource limits, the wall clock and the end of the whole process group. Where
 the system permits namespaces (Linux, as root or with unprivileged user namespaces), the command has no network, sees
 no other process, finds the shared folders empty, and nothing that it starts outlives it; `SandboxResult.isolated` says
-whether that was so. Run by root, the command becomes a user that owns nothing. A command may still read what that user
-may read.
+whether that was so. Run by root, the command becomes a user that owns nothing; run by anybody else, it stays that user
+and may write what they may write outside the shared folders. A command may always read what its user may read.
 """
 
 from __future__ import annotations

@@ -40,7 +40,9 @@ def read_trace(path: Path) -> Trace:
     """The trace of a JSON file. Raises `TraceError`."""
     try:
         return Trace.from_json(path.read_bytes())
-    except (OSError, TraceError) as error:
+    except OSError as error:
+        raise TraceError(f"{path}: can't be read: {error.strerror}") from error
+    except TraceError as error:
         raise TraceError(f"{path}: {error}") from error
 
 

@@ -415,23 +415,6 @@ def test_a_run_that_can_only_repeat_goes_on_until_its_limit() -> None:
     assert not caught.value.result.bindings
 
 
-def test_what_no_steps_return_is_refused_at_once(calls: Calls) -> None:
-    with pytest.raises(ConfigurationError, match="no steps return a book"):
-        make_agent(calls, *THREE_TURNS, output_type=Book).run_sync("Count.")
-
-
-def test_what_cannot_be_returned_in_time_is_no_step(calls: Calls) -> None:
-    """The last turn can only return, and a run whose answer takes more turns than there are ends at once."""
-    for limit, ends in ((1, IncompleteStep), (2, IncompleteStep)):
-        error = refused(ends, make_agent(calls, *THREE_TURNS, usage_limits=UsageLimits(turn_limit=limit)))
-        assert len(error.result.steps) == limit - 1
-    error = refused(
-        UsageLimitExceeded, make_agent(calls, *THREE_TURNS, output_type=Paper, usage_limits=UsageLimits(turn_limit=1))
-    )
-    assert "no answer can be returned within 1 turns" in str(error)
-    assert error.result.turns == ()
-
-
 # Faults of the model and of the caller
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import signal
+import stat
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -33,6 +35,7 @@ from agentkit import (
     UsageLimitExceeded,
     UsageLimits,
 )
+from agentkit.checkpoint import write_atomically
 from agentkit.models import ScriptedModel
 from agentkit.saving import Saver
 from episodes import Binding, Bindings, Episode
@@ -182,6 +185,38 @@ def test_a_limit_holds_over_the_whole_run_and_a_higher_one_goes_on(tmp_path: Pat
     # The step that was one too many was not executed, and is executed now without asking the model again.
     assert resumed(agent(3, "return p;"), checkpoint).output is True
     assert calls(tmp_path) == ["fill", "order", "pay"]
+
+
+def test_text_that_utf8_cannot_hold_is_kept(tmp_path: Path) -> None:
+    def listing() -> str:
+        """The name of a file, as the system gives one that is no UTF-8."""
+        return os.fsdecode(b"\xff.txt")
+
+    path = tmp_path / "run.json"
+    agent = Agent(ScriptedModel(["let x = listing();", "return x;"]), tools=[listing])
+    assert agent.run_sync("List.", checkpoint_path=path).output == "\udcff.txt"
+    assert resumed(agent, path, "List.").output == "\udcff.txt"
+
+
+def test_many_threads_may_write_one_file(tmp_path: Path) -> None:
+    path, texts = tmp_path / "run.json", [str(number) * 5_000 for number in range(4)]
+
+    def write(text: str) -> None:
+        for _ in range(25):
+            write_atomically(path, text)
+            assert path.read_text() in texts
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(write, texts))
+    assert [one.name for one in tmp_path.iterdir()] == ["run.json"]
+
+
+def test_a_new_name_is_on_disk_before_anything_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[bool] = []
+    path = tmp_path / "run.json"
+    monkeypatch.setattr(os, "fsync", lambda file: synced.append(stat.S_ISDIR(os.fstat(file).st_mode) and path.exists()))
+    write_atomically(path, "text")
+    assert synced == [False, True]
 
 
 def test_what_a_failed_tool_left_can_be_gone_on_with() -> None:

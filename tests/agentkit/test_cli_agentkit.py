@@ -12,6 +12,7 @@ import pytest
 
 from agentkit import Mode, cli
 from agentkit.models import MissingExtraError, Model, ModelNotFoundError, ScriptedModel
+from dialects import DIALECTS
 
 SOLVED = ('let d = search("aurora");', "let n = count(d);", "return n;")
 EPISODE = """
@@ -125,6 +126,37 @@ def test_every_mode_and_policy_can_be_asked_for(
     assert run["turns"][0]["thought"] == ("it is said again and" if mode.reasons else "")
 
 
+IN_DIALECTS = {
+    "c": ("let n = format(7);", "return n;"),
+    "sexpr": ("(let n (format 7))", "(return n)"),
+    "xml": ('<let name="n"><format><int>7</int></format></let>', '<return><var name="n"/></return>'),
+}
+
+
+def test_every_dialect_has_a_script() -> None:
+    assert list(IN_DIALECTS) == list(DIALECTS)
+
+
+@pytest.mark.parametrize("dialect", IN_DIALECTS)
+def test_steps_are_written_in_the_dialect_asked_for(
+    tmp_path: Path, script: list[str], capsys: pytest.CaptureFixture[str], dialect: str
+) -> None:
+    script += IN_DIALECTS[dialect]
+    (tmp_path / "a.toml").write_text('prompt = "Format 7."\nexpected = "7"', encoding="utf-8")
+    assert cli.main(["run", str(tmp_path / "a.toml"), "--json", "--dialect", dialect]) == 0
+    run = json.loads(capsys.readouterr().out)
+    assert tuple(turn["text"] for turn in run["turns"]) == IN_DIALECTS[dialect]
+
+
+def test_the_dialect_of_an_episode_comes_before_the_one_asked_for(
+    tmp_path: Path, script: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    script += IN_DIALECTS["xml"]
+    (tmp_path / "a.toml").write_text('prompt = "Format 7."\nexpected = "7"\ndialect = "xml"', encoding="utf-8")
+    assert cli.main(["run", str(tmp_path / "a.toml"), "--json", "--dialect", "sexpr"]) == 0
+    assert json.loads(capsys.readouterr().out)["passed"]
+
+
 BAD_FILES = [
     ("prompt = 'x'\noutput = 'int'", "output"),
     ("prompt = 3", "prompt"),
@@ -170,9 +202,12 @@ BAD_OPTIONS = [
     (["walk"], "invalid choice: 'walk'"),
     (["run"], "EPISODE.toml|FOLDER"),
     (["demo", "--mode", "mixd"], "invalid choice: 'mixd'"),
-    (["demo", "--max-turns", "0"], "less than 1"),
-    (["demo", "--reasoning-tokens", "0"], "less than 1"),
+    (["demo", "--max-turns", "0"], "'0' is no whole number from 1 on"),
+    (["demo", "--reasoning-tokens", "few"], "'few' is no whole number from 1 on"),
+    (["eval", "a.toml", "--repeat", "twice"], "'twice' is no whole number from 1 on"),
+    (["serve-mcp", "builtin", "--http", "99999"], "'99999' is no port"),
     (["demo", "--stop-policy", "mine"], "invalid choice: 'mine'"),
+    (["run", "a.toml", "--dialect", "json"], "invalid choice: 'json'"),
 ]
 
 

@@ -321,10 +321,7 @@ def test_one_exception_orphans_no_sibling() -> None:
     assert sorted(finished) == [0, 1, 3, 4, 5]
 
 
-STREAM = pytest.mark.xfail(strict=True, raises=RuntimeError, reason="Agent.stream holds a task group over its yield")
-
-
-@pytest.mark.parametrize("way", ["iter", pytest.param("stream", marks=STREAM)])
+@pytest.mark.parametrize("way", ["iter", "stream"])
 def test_no_cancel_scope_crosses_a_yield(shop: Shop, way: str) -> None:
     """A cancel scope that crosses a fixture's yield."""
     # A fixture is entered, used and left in three tasks; a scope held over its yield would raise in the third.

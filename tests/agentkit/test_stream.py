@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import AsyncExitStack
+
 import anyio
 import pytest
 
 from agentkit import (
     Agent,
+    ConfigurationError,
     Event,
+    EventStream,
     RunEnded,
     RunStarted,
     StepProposed,
@@ -18,7 +23,7 @@ from agentkit import (
     TurnEnded,
     TurnStarted,
 )
-from agentkit.models import ScriptedModel
+from agentkit.models import FunctionModel, ScriptedModel
 from registry import Registry
 
 BACKENDS = pytest.mark.parametrize("backend", ["asyncio", "trio"])
@@ -144,3 +149,102 @@ def test_a_slow_reader_holds_the_run_up(backend: str) -> None:
     # A turn has some twenty events here.
     assert anyio.run(main, backend=backend) < 30
     assert desk.calls == 8
+
+
+@BACKENDS
+@pytest.mark.parametrize("reply", ["return 1;", "let n = hang();"])
+def test_three_tasks_may_enter_read_and_leave(backend: str, reply: str) -> None:
+    desk, stack = Desk(), AsyncExitStack()
+    streams: list[EventStream] = []
+    heard: list[Event] = []
+
+    async def enter() -> None:
+        streams.append(await stack.enter_async_context(desk.agent(reply).stream("Go.")))
+
+    async def read() -> None:
+        async for event in streams[0]:
+            heard.append(event)
+            if isinstance(event, ToolStarted):
+                break
+
+    async def main() -> None:
+        for step in (enter, read, stack.aclose):
+            async with anyio.create_task_group() as group:
+                group.start_soon(step)
+
+    anyio.run(main, backend=backend)
+    assert desk.cancelled == ("hang" in reply)
+    assert isinstance(heard[-1], ToolStarted if desk.cancelled else RunEnded)
+
+
+@BACKENDS
+def test_a_deadline_around_the_block_ends_the_run(backend: str) -> None:
+    desk = Desk()
+
+    async def main() -> None:
+        with anyio.move_on_after(0.1) as scope:
+            async with desk.agent("let n = hang();").stream("Hang.") as events:
+                async for _event in events:
+                    pass
+        assert scope.cancelled_caught and desk.cancelled == 1
+
+    anyio.run(main, backend=backend)
+
+
+@BACKENDS
+def test_an_interruption_of_the_run_is_raised_in_the_reader(backend: str) -> None:
+    def answer(messages: object, prefix: object) -> str:
+        raise KeyboardInterrupt
+
+    async def main() -> None:
+        async with Agent(FunctionModel(answer)).stream("Go.") as events:
+            async for _event in events:
+                pass
+
+    with pytest.raises(KeyboardInterrupt):
+        anyio.run(main, backend=backend)
+
+
+def test_a_reader_cancelled_by_asyncio_leaves_no_task() -> None:
+    desk = Desk()
+
+    async def read() -> None:
+        async with desk.agent("let n = hang();").stream("Hang.") as events:
+            async for _event in events:
+                pass
+
+    async def main() -> None:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(read(), 0.1)
+        assert desk.cancelled == 1
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(main())
+
+
+@BACKENDS
+def test_another_task_that_still_reads_comes_to_an_end(backend: str) -> None:
+    desk, heard = Desk(), list[Event]()
+
+    async def read(stream: EventStream) -> None:
+        async for event in stream:
+            heard.append(event)
+
+    async def main() -> None:
+        async with anyio.create_task_group() as group, desk.agent("let n = hang();").stream("Hang.") as events:
+            group.start_soon(read, events)
+            await anyio.wait_all_tasks_blocked()
+
+    anyio.run(main, backend=backend)
+    assert isinstance(heard[-1], RunEnded) and desk.cancelled == 1
+
+
+def test_a_buffer_holds_something() -> None:
+    async def main(buffer: int) -> int:
+        with anyio.fail_after(10):
+            async with Desk().agent("return 1;").stream("Go.", buffer=buffer) as events:
+                return len([event async for event in events])
+
+    assert anyio.run(main, 1) > 3
+    with pytest.raises(ConfigurationError, match="buffer=0"):
+        anyio.run(main, 0)

@@ -66,3 +66,12 @@ def test_the_command_counts_and_tells_what_fails(capsys: pytest.CaptureFixture[s
     out = capsys.readouterr().out
     assert "| all | 29/29 | 29/29 | 29/29 |" in out and "87 cases" in out
     assert len(re.findall("^holds: ", out, re.MULTILINE)) == 87
+
+
+@pytest.mark.parametrize(
+    ("tools", "said"), [("odd", "module:attribute"), ("no_such:tools", "No module"), ("sys:path", "is a list")]
+)
+def test_wrong_tools_are_told_in_one_line(tools: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["harness", tools]) == 2
+    told = capsys.readouterr().err
+    assert said in told and told.count("\n") == 1

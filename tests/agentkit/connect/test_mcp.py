@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime
 import os
+import signal
 import socket
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +17,7 @@ import pytest
 
 from agentkit import Agent
 from agentkit.connect import (
+    ConnectError,
     HttpServer,
     McpLost,
     McpRefused,
@@ -313,6 +316,25 @@ def test_streamable_http() -> None:
     anyio.run(main)
 
 
+def test_a_port_that_is_taken_is_told() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken, served() as source:
+        port = taken.getsockname()[1]
+        with pytest.raises(ConnectError, match=f"port {port}: Address already in use"):
+            anyio.run(serve_http, mcp_server(source), "127.0.0.1", port)
+
+
+def test_an_interrupt_ends_a_server_that_waits_for_input() -> None:
+    command = [sys.executable, "-m", "agentkit", "serve-mcp", "builtin"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+        process.stdin.write(b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n')
+        process.stdin.flush()
+        assert b'"id":1' in process.stdout.readline(), "it serves"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130
+        assert process.stderr.read().endswith(b"agentkit: interrupted\n")
+
+
 def _refused(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) != 0
@@ -335,6 +357,7 @@ def test_handles_are_kept_up_to_a_limit() -> None:
     [
         ("nothing", "write MODULE:NAME"),
         ("no.such.module:x", "No module"),
+        ("no/such/file.py:x", "there is no file no/such/file.py"),
         ("tests.agentkit.connect.served:none", "has no attribute"),
         ("tests.agentkit.connect.served:SERVED", "no attribute"),
         ("json:dumps", "missing"),

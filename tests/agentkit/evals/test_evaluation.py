@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import threading
 from collections.abc import Callable, Sequence
@@ -13,14 +14,24 @@ import pytest
 
 import agentkit.evals
 from agentkit import Agent, UsageLimits, cli
-from agentkit.evals import EvalError, EvalPlan, EvalRecord, EvalReport, EvalSettings, command, load_tasks, read_records
+from agentkit.evals import (
+    EvalError,
+    EvalPlan,
+    EvalRecord,
+    EvalReport,
+    EvalSettings,
+    EvalTask,
+    command,
+    load_tasks,
+    read_records,
+)
 from agentkit.evals.records import RecordFile
 from agentkit.evals.runner import run_plan
-from agentkit.models import FunctionModel, Message, Model, ModelNotFoundError, PrefixLike, RandomModel
+from agentkit.models import FunctionModel, Message, Model, ModelNotFoundError, PrefixLike, RandomModel, ScriptedModel
 from agentkit.modes import Mode
 from episodes import Episode, EpisodeLimits, Suite
 from episodes.evaluation import FailureKind, work_through
-from registry import INT, Registry, tool
+from registry import INT, STRING, Registry, tool
 
 BACKENDS = pytest.mark.parametrize("backend", ["asyncio", "trio"])
 
@@ -105,6 +116,36 @@ def test_a_failing_episode_never_touches_the_others(backend: str, max_concurrenc
         if not thread.daemon:
             thread.join(timeout=5)
     assert {one for one in threading.enumerate() if not one.daemon} <= threads
+
+
+def test_a_call_that_waits_for_approval_is_a_kind_of_its_own() -> None:
+    @tool(approval=True)
+    def pay() -> int:
+        """Pay."""
+        raise AssertionError("nobody agreed")
+
+    tools = Registry([pay])
+    suite = Suite(name="s", episodes=(Episode(name="pays", prompt="Pay.", registry=tools, output_type=INT),))
+    (attempt,) = anyio.run(suite.evaluate, Agent(FunctionModel(lambda *_: "let x = pay();"))).attempts
+    assert attempt.failure is not None and attempt.failure.group == "deferred: pay"
+
+
+def test_an_output_that_utf8_cannot_hold_is_recorded(tmp_path: Path) -> None:
+    @tool
+    def listing() -> str:
+        """The name of a file, as the system gives one that is no UTF-8."""
+        return os.fsdecode(b"\xff.txt")
+
+    tools, path = Registry([listing]), tmp_path / "records.jsonl"
+    task = EvalTask(episode=Episode(name="e", prompt="List.", registry=tools, output_type=STRING), digest="")
+    plan = EvalPlan(suite="s", tasks=(task,), models=("m",))
+
+    async def main() -> list[EvalRecord]:
+        return await run_plan(plan, tools, path, load=lambda spec: ScriptedModel(["let x = listing();", "return x;"]))
+
+    records = anyio.run(main)
+    assert [one.output for one in records] == ["\udcff.txt"]
+    assert list(read_records(path).values()) == records and path.read_text(encoding="utf-8")
 
 
 def test_refused_steps_are_a_kind_of_their_own() -> None:
@@ -381,6 +422,18 @@ def test_the_command(folder: Path, tmp_path: Path, model: None, capsys: pytest.C
     assert eval_json(capsys, *arguments, "--model", "x", "--at-least", "0.6")[0] == 0
     assert cli.main(["eval", *arguments, "--model", "x"]) == 1
     assert "6 attempts were recorded already" in capsys.readouterr().err
+
+
+def test_a_share_that_is_just_reached_is_enough(
+    tmp_path: Path, model: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    suite = tmp_path / "suite"
+    suite.mkdir()
+    for number in range(25):  # 0.28 * 25 is more than 7 when rounded
+        prompt = GOOD if number < 7 else WRONG
+        (suite / f"e{number:02}.toml").write_text(TOML.format(prompt=prompt), encoding="utf-8")
+    arguments = [str(suite), "--records", str(tmp_path / "r.jsonl"), "--at-least"]
+    assert [eval_json(capsys, *arguments, share)[0] for share in ("0.28", "0.281")] == [0, 1]
 
 
 def test_one_file_is_a_suite(folder: Path, tmp_path: Path, model: None, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentkit.study.branching import Branching, Measure, by_lexemes, by_tokens, sample
+from agentkit.study.errors import StudyError
 from agentkit.study.lexemes import lexemes
 from agentkit.synthesis.languages import oracle_of
 from aufbau import Verdict
@@ -103,3 +104,8 @@ def test_programs_are_drawn_with_a_seed_and_only_where_the_oracle_takes_them(tmp
     assert sorted(drawn) == sorted(set(texts) - {"let x : int = true"}) and passed_over == 1
     assert sample(Language.ML, tmp_path, 2, 3) == sample(Language.ML, tmp_path, 2, 3)
     assert len(sample(Language.ML, tmp_path, 2, 3)[0]) == 2
+
+
+def test_a_missing_corpus_is_told_by_its_path(tmp_path: Path) -> None:
+    with pytest.raises(StudyError, match="CORPORA is the folder that holds it"):
+        sample(Language.ML, tmp_path, 1, 0)

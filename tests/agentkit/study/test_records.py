@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentkit import cli
 from agentkit.study import Record, RecordError, read_records
 from agentkit.study.records import RecordFile, compress, record_file
 from tests.agentkit.study.study_samples import record
@@ -90,3 +91,8 @@ def test_an_attempt_counts_once(tmp_path: Path) -> None:
 def test_each_shard_has_its_file(tmp_path: Path) -> None:
     names = {record_file(tmp_path, "m", (part, 3)).name for part in (1, 2, 3)}
     assert len(names | {record_file(tmp_path, "m", (1, 1)).name}) == 4
+
+
+def test_packing_no_study_is_wrong_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["study", "pack", str(tmp_path)]) == cli.WRONG_INPUT
+    assert "there is no folder" in capsys.readouterr().err

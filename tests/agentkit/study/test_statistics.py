@@ -24,6 +24,12 @@ def test_mcnemar_is_exact(better: int, worse: int) -> None:
     assert mcnemar(better, worse) == pytest.approx(by_counting(better, worse))
 
 
+def test_mcnemar_has_no_greatest_number() -> None:
+    assert mcnemar(3000, 3000) == 1.0
+    assert mcnemar(1500, 1000) == pytest.approx(1.3325871648e-23)
+    assert 0.0 <= mcnemar(5000, 0) < 1e-300
+
+
 counts = st.integers(0, 60)
 tables = st.builds(lambda a, b, c, d: Paired(both=a, first=b, second=c, neither=d), counts, counts, counts, counts)
 

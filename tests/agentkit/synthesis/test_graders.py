@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -197,6 +198,27 @@ def test_behaviour(language: str, program: str, tests: list[UnitTest], why: str)
     judgement = anyio.run(main)
     assert judgement.kind is GradeKind.BEHAVIOUR
     assert (judgement.passed, judgement.passed or why in judgement.why) == (not why, True), judgement.why
+
+
+@pytest.mark.parametrize(
+    "macros",
+    [
+        "#define SWAP(n, call, expect) (n, expect, expect)\n#define _Generic(x,a,b,c,d,e,w) switch (1) w SWAP\n",
+        "#define sum(v, n) 0), (0)); (void)(0, (0\n",
+        "#define sum(v, n) 0); return (0\n",
+    ],
+)
+def test_macros_of_a_program_do_not_reach_the_comparison(macros: str) -> None:
+    assert not anyio.run(behaves, "c", f"int sum(int *v, int n) {{ return 0; }}\n{macros}", C_TESTS).passed
+
+
+@pytest.mark.parametrize(("language", "program", "tests"), [("ml", SUM, ML_TESTS), ("c", C_SUM, C_TESTS)])
+def test_a_program_is_run_whatever_the_umask(language: str, program: str, tests: list[UnitTest]) -> None:
+    before = os.umask(0o077)
+    try:
+        assert anyio.run(behaves, language, program, tests).passed
+    finally:
+        os.umask(before)
 
 
 def test_only_lines_with_the_nonce_count() -> None:

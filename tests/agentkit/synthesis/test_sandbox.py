@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+import signal
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -11,11 +15,13 @@ from pathlib import Path
 import anyio
 import pytest
 
+from agentkit.synthesis import sandbox
 from agentkit.synthesis.errors import SandboxError
 from agentkit.synthesis.sandbox import End, SandboxLimits, SandboxResult, run_sandboxed, working_folder
 
 LIMITS = SandboxLimits(wall_s=10.0, cpu_s=5, file_bytes=100_000, output_bytes=5_000, processes=20)
 BACKENDS = ("asyncio", "trio")
+LAUNCHER = Path(sandbox.__file__).with_name("launcher.py")
 
 
 @pytest.fixture(autouse=True)
@@ -169,6 +175,42 @@ def test_many_at_once_keep_apart() -> None:
         return found
 
     assert sorted(anyio.run(main)) == [f"{number}\n".encode() for number in range(6)]
+
+
+# Opens whatever file the processes around it have that is in no folder, and writes into it.
+MEDDLE = """for process in 1 $PPID; do for file in /proc/$process/fd/*; do case $(readlink $file) in *deleted*)
+    echo '{"exit": 0}' > $file && echo meddled;; esac; done; done; exit 3"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc is of Linux")
+@pytest.mark.parametrize("isolate", [True, False])
+def test_a_command_of_the_same_user_cannot_reach_its_report(isolate: bool) -> None:
+    # Root may write anywhere, so where the tests are root's, the launcher is somebody else's.
+    python = next(path for path in ("/usr/bin/python3", sys.executable) if Path(path).exists())
+    user = 61_234 if os.geteuid() == 0 else None
+    with tempfile.TemporaryFile() as report:
+        if user is not None:
+            os.fchown(report.fileno(), user, user)
+        order = {
+            "command": ["sh", "-c", MEDDLE],
+            "environment": {"PATH": os.defpath},
+            "isolate": isolate,
+            "limits": {},
+            "report": report.fileno(),
+            "user": None,
+        }
+        done = subprocess.run(
+            [python, "-I", "-S", str(LAUNCHER), json.dumps(order)],
+            cwd="/",
+            user=user,
+            pass_fds=(report.fileno(),),
+            start_new_session=True,
+            capture_output=True,
+            check=False,
+        )
+        report.seek(0)
+        assert json.loads(report.read())["exit"] == 3
+    assert b"meddled" not in done.stdout and done.returncode == -signal.SIGKILL
 
 
 def test_a_launcher_that_fails_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
