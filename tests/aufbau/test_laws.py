@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -20,14 +21,23 @@ ROOT = Path(aufbau.__file__).parent.parent
 GRAMMARS = {name: name for name in shipped()} | {
     path.stem: str(path) for path in sorted((ROOT / "dialects" / "grammars").glob("*.auf"))
 }
+TOOLS = ("tool", "tool_sexpr", "tool_xml")
 # Names in scope for the walks, in each grammar's own types.
 CONTEXTS: dict[str, dict[str, str]] = {
     "minimal": {"x": "A", "foo": "A → A"},
     "stlc": {"x": "A", "foo": "A -> B", "f": "(A -> B) -> A"},
     "fun": {"x": "Int", "foo": "Int -> Bool", "f": "(Int -> Bool) -> Int"},
-    "tool": {"x": "int", "foo": "docs", "f": "string"},
-}
-AMBIENT = {"tool": {"open": "int", "some call": "int", "some docs": "int"}}
+} | {name: {"x": "int", "foo": "docs", "f": "string"} for name in TOOLS}
+
+
+def keys_of(source: str) -> list[str]:
+    """The ambient keys that a grammar declares."""
+    return re.findall("'([^']*)'", source.partition("%ambient")[2].partition("\n")[0])
+
+
+# With names of all types in scope, all that there is to say of them is true.
+AMBIENT = {name: dict.fromkeys(keys_of(Path(GRAMMARS[name]).read_text()), "int") for name in TOOLS}
+LENGTHS = {"minimal": 8, "tool_xml": 40}  # of walks, in lexemes
 # A set of ml or c costs many times one of the others, so their turn comes with the slow tests.
 LARGE = {"ml", "c"}
 every_grammar = pytest.mark.parametrize(
@@ -60,7 +70,12 @@ def begun(engine: Oracle, name: str, random: Random) -> Prefix:
     """An empty prefix at one of the roots, with or without names in scope."""
     symbol = random.choice((engine.grammar.model.start, *engine.grammar.model.roots))
     if random.random() < 0.3:
-        ambient = {key: bound for key, bound in AMBIENT.get(name, {}).items() if key != "some docs"}
+        # Without names, nothing that can be a docs exists, and no name of any type is bound.
+        ambient = {
+            key: bound
+            for key, bound in AMBIENT.get(name, {}).items()
+            if key != "some docs" and not key.startswith("name ")
+        }
         return engine.start(symbol=symbol, ambient=ambient)
     return engine.start(context=CONTEXTS.get(name), symbol=symbol, ambient=AMBIENT.get(name))
 
@@ -208,6 +223,6 @@ def test_walks_reach_satisfied_prefixes(name: str) -> None:
     for seed in range(30):
         random = Random(seed)
         start = oracle(name).start(context=CONTEXTS.get(name), ambient=AMBIENT.get(name))
-        verdicts.append(start.feed(walk(random, start, 25 if name != "minimal" else 8)).verdict)
+        verdicts.append(start.feed(walk(random, start, LENGTHS.get(name, 25))).verdict)
     assert verdicts.count(Verdict.SATISFIED) >= 3
     assert Verdict.LOST not in verdicts

@@ -277,8 +277,14 @@ def test_event_loops_take_turns() -> None:
     jobs = {name: [Job(f"{name} {i}", [i + 1], 20) for i in range(3)] for name in (*BACKENDS, "asyncio too")}
     heard: dict[str, dict[str, Any]] = {}
 
+    gate = threading.Barrier(len(jobs))
+
+    async def together(name: str) -> dict[str, Any]:
+        gate.wait()  # until all loops run
+        return await all_of(batcher, jobs[name])
+
     def loop(name: str) -> None:
-        heard[name] = anyio.run(all_of, batcher, jobs[name], backend=name.split()[0])
+        heard[name] = anyio.run(together, name, backend=name.split()[0])
 
     threads = [threading.Thread(target=loop, args=(name,)) for name in jobs]
     for thread in threads:

@@ -115,7 +115,7 @@ def test_a_run_that_a_tool_ends() -> None:
 
 
 def test_a_run_that_a_limit_ends() -> None:
-    trace, error = run(["let s = add(1, 2);"], usage_limits=UsageLimits(turn_limit=1))
+    trace, error = run(["let s = add(1, 2);"], usage_limits=UsageLimits(turn_limit=1), mode="unconstrained")
     assert isinstance(error, UsageLimitExceeded)
     assert (trace.stop_reason, len(trace.turns), trace.output) == (StopReason.LIMIT, 1, None)
 
