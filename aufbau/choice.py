@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +38,15 @@ class Tried(Protocol):
 
     def try_feed(self, data: bytes, /) -> Verdict:
         """The verdict after `data`, committing nothing."""
+        ...
+
+
+@runtime_checkable
+class Masked(Protocol):
+    """A prefix of another kind that can be asked for all tokens at once; of an `aufbau.Prefix` the oracle is asked."""
+
+    def mask(self, vocabulary: Vocabulary, /) -> npt.NDArray[np.bool_]:
+        """For each token whether `try_feed` admits it, in an array that is the caller's."""
         ...
 
 
@@ -77,7 +86,7 @@ def greedy(
 
     Scores past the vocabulary belong to no token, and a token at -inf is never chosen (so is anything cut away by
     top-k or top-p, which are the caller's). `ends` are stop tokens, where the caller lets the text end. After `tries`
-    refusals the rest is asked at once, by `Oracle.mask`; that changes the cost and not the choice.
+    refusals the rest is asked at once, by `Oracle.mask` or as `Masked` says; that changes the cost and not the choice.
     """
     return _first(prefix, vocabulary, _scores(logits, vocabulary), ends, tries)
 
@@ -206,7 +215,7 @@ def _check(temperature: float) -> None:
 def _first(prefix: Tried, vocabulary: Vocabulary, scores: Scores, ends: Collection[int], tries: int) -> Choice | None:
     refused: list[int] = []
     for token in ranked(scores):
-        if len(refused) >= tries and isinstance(prefix, Prefix):
+        if len(refused) >= tries and isinstance(prefix, Prefix | Masked):
             return _first_of_mask(prefix, vocabulary, scores, ends, refused)
         if _admits(prefix, vocabulary, token, ends):
             return Choice(token=token, rank=len(refused), refused=tuple(refused))
@@ -215,9 +224,9 @@ def _first(prefix: Tried, vocabulary: Vocabulary, scores: Scores, ends: Collecti
 
 
 def _first_of_mask(
-    prefix: Prefix, vocabulary: Vocabulary, scores: Scores, ends: Collection[int], refused: list[int]
+    prefix: Prefix | Masked, vocabulary: Vocabulary, scores: Scores, ends: Collection[int], refused: list[int]
 ) -> Choice | None:
-    mask = prefix.oracle.mask(prefix, vocabulary)
+    mask = prefix.oracle.mask(prefix, vocabulary) if isinstance(prefix, Prefix) else prefix.mask(vocabulary)
     mask[[*ends]] = True
     token = next(ranked(np.where(mask[: len(scores)], scores, -np.inf)), None)
     if token is None:

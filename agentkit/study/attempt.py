@@ -63,7 +63,7 @@ async def _program(bench: Bench, session: Session, task: Task, mode: Mode, seed:
         stop_policy=config.stop_policy,
         max_tokens=config.max_tokens,
         reasoning_tokens=config.reasoning_tokens,
-        session=ClosingSession(session, getattr(bench.model, "vocabulary", None)),
+        session=ClosingSession(session),
         compile=False,
     )
     begun = perf_counter()

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import Final, Self, final
 
 import numpy as np
@@ -25,28 +24,12 @@ from aufbau.witness import Witness
 _EMPTY_LINE: Final = re.compile(rb"\n[ \t]*\n\s*\Z")
 
 
-# Refused candidates of one place after which the mask is worked out instead of trying the next one.
-_TRIES: Final = 32
-
-
-@final
-class Spellings:
-    """The tokens of a vocabulary by their spelling, to look up what a mask says of a text."""
-
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        self.vocabulary: Final = vocabulary
-        self.tokens: Final = {vocabulary.spelling(token): token for token in range(len(vocabulary))}
-
-
 @final
 class ClosingPrefix:
     """A prefix that nothing can be added to once it is SATISFIED and ends in an empty line."""
 
-    def __init__(self, inner: Prefix, spellings: Spellings | None) -> None:
+    def __init__(self, inner: Prefix) -> None:
         self.inner: Final = inner
-        self._spellings: Final = spellings
-        self._refused = 0
-        self._mask: npt.NDArray[np.bool_] | None = None
 
     @property
     def text(self) -> bytes:
@@ -66,38 +49,27 @@ class ClosingPrefix:
 
     def feed(self, data: bytes, /) -> Self:
         """The prefix within, fed."""
-        return type(self)(self.inner.feed(data), self._spellings)
+        return type(self)(self.inner.feed(data))
 
     def try_feed(self, data: bytes, /) -> Verdict:
-        """As the prefix within; after some refusals with the help of the whole mask, which says the same."""
-        if self._mask is None and self._refused >= _TRIES and self._spellings is not None:
-            self._mask = self.inner.oracle.mask(self.inner, self._spellings.vocabulary)
-        if self._mask is not None and self._spellings is not None:
-            token = self._spellings.tokens.get(data)
-            if token is not None and not self._mask[token]:
-                return Verdict.LOST
-        verdict = self.inner.try_feed(data)
-        self._refused += verdict is Verdict.LOST
-        return verdict
+        """As the prefix within."""
+        return self.inner.try_feed(data)
+
+    def mask(self, vocabulary: Vocabulary, /) -> npt.NDArray[np.bool_]:
+        """That of the prefix within."""
+        return self.inner.oracle.mask(self.inner, vocabulary)
 
     def witness(self, max_bytes: int, max_steps: int, *, prove: bool = True) -> Witness:
         """As of the prefix within."""
         return self.inner.witness(max_bytes, max_steps, prove=prove)
 
 
-@lru_cache(maxsize=4)
-def _spellings(vocabulary: Vocabulary) -> Spellings:
-    return Spellings(vocabulary)
-
-
 @final
 class ClosingSession:
     """A session whose masked texts end at an empty line."""
 
-    def __init__(self, inner: Session, vocabulary: Vocabulary | None) -> None:
-        """`vocabulary` is that of the model, where it has one that masks can be worked out for."""
+    def __init__(self, inner: Session) -> None:
         self._inner: Final = inner
-        self._spellings: Final = None if vocabulary is None else _spellings(vocabulary)
 
     @property
     def reasoning(self) -> ReasoningFormat | None:
@@ -121,7 +93,7 @@ class ClosingSession:
         """See `agentkit.models.Session`; the prefix that comes back is the one within."""
         generation = await self._inner.generate(
             messages,
-            prefix=ClosingPrefix(prefix, self._spellings) if isinstance(prefix, Prefix) else prefix,
+            prefix=ClosingPrefix(prefix) if isinstance(prefix, Prefix) else prefix,
             sampling=sampling,
             max_tokens=max_tokens,
             stop_policy=stop_policy,

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agentkit.models import RandomModel, Sampling, StopPolicy
-from agentkit.study.closing import ClosingPrefix, ClosingSession, Spellings
+from agentkit.study.closing import ClosingPrefix, ClosingSession
 from agentkit.synthesis.languages import oracle_of
 from aufbau import Prefix, Verdict
+from aufbau.choice import greedy
 from aufbau.vocabulary import Vocabulary
 
 TOKENS = [b"1", b"2", b"x", b"(", b")", b" + ", b"=>", b"let", b"\n", b"\n\n", b" ", b"true", b": Int", *[b"?"] * 40]
@@ -24,26 +26,26 @@ def begun(text: str) -> Prefix:
 
 @pytest.mark.parametrize(("text", "over"), ENDS)
 def test_a_whole_program_ends_at_an_empty_line(text: str, over: bool) -> None:
-    prefix = ClosingPrefix(begun(text), None)
+    prefix = ClosingPrefix(begun(text))
     assert prefix.extensible is not over
     assert begun(text).extensible
 
 
-@given(st.lists(st.sampled_from(TOKENS), max_size=6).map(b"".join), st.permutations(range(len(TOKENS))))
-def test_candidates_are_judged_as_without_it(text: bytes, order: list[int]) -> None:
+@given(st.lists(st.sampled_from(TOKENS), max_size=6).map(b"".join), st.integers(0, 2**32), st.integers(0, 40))
+def test_tokens_are_chosen_as_without_it(text: bytes, seed: int, tries: int) -> None:
+    """Also after so many refusals that the mask is asked."""
     inner = begun("").feed(text)
-    prefix = ClosingPrefix(inner, Spellings(VOCABULARY))
-    # More refusals than it takes to have the mask worked out.
-    for token in order:
-        assert prefix.try_feed(TOKENS[token]) is inner.try_feed(TOKENS[token])
-    assert prefix.feed(b"1").text == text + b"1"
+    scores = np.random.default_rng(seed).normal(size=len(VOCABULARY))
+    chosen = greedy(ClosingPrefix(inner), VOCABULARY, scores, tries=tries)
+    assert chosen == greedy(inner, VOCABULARY, scores, tries=tries)
+    assert ClosingPrefix(inner).feed(b"1").text == text + b"1"
 
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize("seed", range(4))
 async def test_a_session_gives_back_the_prefix_it_was_given(seed: int) -> None:
     model = RandomModel(seed, VOCABULARY)
-    session = ClosingSession(model.session(), VOCABULARY)
+    session = ClosingSession(model.session())
     generation = await session.generate(
         [], prefix=begun(""), sampling=Sampling(), max_tokens=30, stop_policy=StopPolicy.STRICT, steer=True
     )
