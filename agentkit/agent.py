@@ -201,7 +201,7 @@ class Agent:
         """
         task = episode if isinstance(episode, Episode) else Episode(name="task", prompt=episode)
         lowered, output = self._lower(task)
-        override, on_event = active(self), options.get("on_event") or _ignore
+        override = active(self)
         deps = options.get("deps") if override.deps is KEPT else override.deps
         check_deps(lowered.registry.values(), deps)
         path = options.get("checkpoint_path")
@@ -210,20 +210,7 @@ class Agent:
         checkpoint = None if resume_from is None else await self._read(resume_from, task, lowered.registry, output)
         if checkpoint is not None:
             check_resumable(checkpoint, task, lowered.registry, decision)
-            if options.get("message_history"):
-                raise ConfigurationError("message_history=: a checkpoint holds the conversation already; leave it out")
-        history = (
-            History(lowered.registry)
-            if checkpoint is None
-            else History(lowered.registry, proposed=checkpoint.proposed, called=checkpoint.called)
-        )
-        ledger = Ledger(
-            task,
-            history,
-            message_history=tuple(options.get("message_history", ())),
-            codecs=self._codecs,
-            checkpoint=checkpoint,
-        )
+        history, ledger = self._opened(task, lowered.registry, checkpoint, options.get("message_history", ()))
         given = options.get("session")
         session = given or await self.open_session()
         try:
@@ -237,7 +224,7 @@ class Agent:
                     style=self._prompt.value,
                     instructions=self._instructions,
                     observe_tool_errors=self._observe_tool_errors,
-                    on_event=on_event,
+                    on_event=options.get("on_event") or _ignore,
                     deps=deps,
                     approver=self._approver,
                     context_policy=self._context_policy,
@@ -261,6 +248,19 @@ class Agent:
             if given is None:
                 with anyio.CancelScope(shield=True):
                     await session.aclose()
+
+    def _opened(
+        self, task: Episode, registry: Registry, checkpoint: Checkpoint | None, message_history: Sequence[Message]
+    ) -> tuple[History, Ledger]:
+        """What a run proposed and did so far: nothing, or what the checkpoint holds."""
+        if checkpoint is None:
+            history = History(registry)
+        elif message_history:
+            raise ConfigurationError("message_history=: a checkpoint holds the conversation already; leave it out")
+        else:
+            history = History(registry, proposed=checkpoint.proposed, called=checkpoint.called)
+        messages = tuple(message_history)
+        return history, Ledger(task, history, message_history=messages, codecs=self._codecs, checkpoint=checkpoint)
 
     def override(
         self,

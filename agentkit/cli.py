@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from agentkit.agent import Agent
+from agentkit.arguments import count
 from agentkit.connect.mcp_server import add_parser as add_serving
 from agentkit.errors import RunError
 from agentkit.evals import command as evaluate_suite
@@ -96,9 +97,9 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print the results as JSON, and nothing else")
     parser.add_argument("--trace", type=Path, metavar="FILE", help="write the run down, as .html or .json")
-    parser.add_argument("--max-turns", type=_count, metavar="N", help="turns of one run (default: 20)")
+    parser.add_argument("--max-turns", type=count, metavar="N", help="turns of one run (default: 20)")
     parser.add_argument(
-        "--reasoning-tokens", type=_count, metavar="N", help="before each step, in modes that reason (default: 128)"
+        "--reasoning-tokens", type=count, metavar="N", help="before each step, in modes that reason (default: 128)"
     )
     parser.add_argument(
         "--stop-policy",
@@ -108,12 +109,6 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--temperature", type=float, default=0.0, metavar="T", help="0, the default, is greedy")
     parser.add_argument("--seed", type=int, metavar="N", help="makes sampling repeatable")
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 on")
-    return int(text)
 
 
 def _run(options: argparse.Namespace) -> int:

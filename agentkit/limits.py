@@ -13,7 +13,8 @@ class UsageLimits:
     """
 
     turn_limit: int = 20
-    """Turns (one step of the model each, executed or refused)."""
+    """Turns (one step of the model each, executed or refused). Where each token is held to the types, the last can only
+    return, and no step is taken after which no turn would be left to return."""
 
     token_limit: int | None = None
     """Generated tokens over the whole run."""

@@ -48,8 +48,8 @@ def witness(reading: Reading, max_bytes: int = 200, max_steps: int = 10_000, *, 
 
     Every continuation that is returned was fed. NONE is a proof: all that may follow was tried, up to
     names and texts that no rule tells apart. A search that takes long gives way to a narrow one, which finds some
-    continuation soon where there is one, and then goes on. With `prove`, what is
-    left then is also refuted from the rules, which can take as long as thousands of steps.
+    continuation soon where there is one, and then goes on. With `prove` the rules are asked in between for a proof that
+    there is none, which can take as long as thousands of steps.
     """
     if reading.verdict is Verdict.LOST:
         return Witness(outcome=Outcome.NONE, text=None, reason=f"the text is lost at byte {reading.lost_at}")

@@ -18,6 +18,7 @@ FEWEST_RESAMPLED: Final = 5
 """Tasks; the bootstrap of fewer says nothing."""
 
 COMMENTS: Final = ("//", ";", "<!--")
+OUTSIDE: Final = ("agentdojo", "bfcl")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -224,24 +225,7 @@ def page(figures: Mapping[str, Any]) -> str:
         "too narrow where these are counted together.",
         "",
     ]
-    lines += _table(
-        ("part", "dialect", "mode", "finished", "passed", "first text", "all texts", "cut", "executed steps", "tokens"),
-        (
-            (
-                row["part"],
-                row["dialect"],
-                row["mode"],
-                _share(row["finished"]),
-                _share(row["passed"]),
-                _share(row["first"]),
-                _share(row["well_typed"]),
-                str(row["cut"]),
-                str(row["executed"]),
-                str(row["tokens"]),
-            )
-            for row in figures["rows"]
-        ),
-    )
+    lines += _shares(figures["rows"])
     lines += ["", "## Direct less unconstrained", ""]
     lines += [
         "In one dialect Newcombe's interval for paired shares and McNemar's exact test; over all dialects the "
@@ -249,22 +233,7 @@ def page(figures: Mapping[str, Any]) -> str:
         "worse. *By one only*, *tasks* and *p* are of what passed.",
         "",
     ]
-    lines += _table(
-        ("part", "dialect", "pairs", "finished", "passed", "by one only", "tasks better, worse", "p"),
-        (
-            (
-                row["part"],
-                row["dialect"],
-                str(row["passed"]["pairs"]),
-                _points(row["finished"]),
-                _points(row["passed"]),
-                f"{row['passed']['direct_only']}, {row['passed']['unconstrained_only']}",
-                f"{row['passed']['tasks_better']}, {row['passed']['tasks_worse']}",
-                f"{row['passed']['p']:.3g}",
-            )
-            for row in figures["pairs"]
-        ),
-    )
+    lines += _differences(figures["pairs"])
     lines += ["", "## What ended attempts without a value", ""]
     for mode, kinds in figures["errors"].items():
         lines.append(f"- {mode}: " + ", ".join(f"{kind} {count}" for kind, count in kinds.items()))
@@ -282,7 +251,46 @@ def page(figures: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-OUTSIDE: Final = ("agentdojo", "bfcl")
+def _shares(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """A row for each part, dialect and mode."""
+    return _table(
+        ("part", "dialect", "mode", "finished", "passed", "first text", "all texts", "cut", "executed steps", "tokens"),
+        (
+            (
+                row["part"],
+                row["dialect"],
+                row["mode"],
+                _share(row["finished"]),
+                _share(row["passed"]),
+                _share(row["first"]),
+                _share(row["well_typed"]),
+                str(row["cut"]),
+                str(row["executed"]),
+                str(row["tokens"]),
+            )
+            for row in rows
+        ),
+    )
+
+
+def _differences(pairs: Iterable[Mapping[str, Any]]) -> list[str]:
+    """A row for each part and dialect."""
+    return _table(
+        ("part", "dialect", "pairs", "finished", "passed", "by one only", "tasks better, worse", "p"),
+        (
+            (
+                row["part"],
+                row["dialect"],
+                str(row["passed"]["pairs"]),
+                _points(row["finished"]),
+                _points(row["passed"]),
+                f"{row['passed']['direct_only']}, {row['passed']['unconstrained_only']}",
+                f"{row['passed']['tasks_better']}, {row['passed']['tasks_worse']}",
+                f"{row['passed']['p']:.3g}",
+            )
+            for row in pairs
+        ),
+    )
 
 
 def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

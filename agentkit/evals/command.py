@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from agentkit.arguments import count
 from agentkit.evals.errors import EvalError
 from agentkit.evals.plan import EvalPlan, EvalSettings, load_tasks
 from agentkit.evals.records import EvalRecord
@@ -47,14 +48,14 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--mode", action="append", choices=[one.value for one in Mode], help="may be given several times"
     )
-    parser.add_argument("--repeat", type=_count, default=1, metavar="N", help="attempts at each episode (default: 1)")
-    parser.add_argument("--concurrency", type=_count, default=1, metavar="N", help="attempts at once (default: 1)")
+    parser.add_argument("--repeat", type=count, default=1, metavar="N", help="attempts at each episode (default: 1)")
+    parser.add_argument("--concurrency", type=count, default=1, metavar="N", help="attempts at once (default: 1)")
     parser.add_argument("--records", type=Path, metavar="FILE.jsonl", help="default: NAME.eval.jsonl in this folder")
     parser.add_argument("--temperature", type=float, default=0.0, metavar="T", help="0, the default, is greedy")
     parser.add_argument(
         "--seed", type=int, default=0, metavar="N", help="of the first attempt; others have the next ones"
     )
-    parser.add_argument("--max-turns", type=_count, metavar="N", help="turns of one run (default: 20)")
+    parser.add_argument("--max-turns", type=count, metavar="N", help="turns of one run (default: 20)")
     parser.add_argument("--run-timeout", type=float, metavar="S", help="seconds of one run (default: no limit)")
     parser.add_argument("--dialect", choices=list(DIALECTS), default="c")
     parser.add_argument("--stop-policy", choices=[one.value for one in StopPolicy], default=StopPolicy.STRICT.value)
@@ -201,12 +202,6 @@ class _Progress:
         self._passed += record.passed
         self._known += not is_new
         self._bar.update(self._task, advance=1, description=f"passed {self._passed}")
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 on")
-    return int(text)
 
 
 def _share(text: str) -> float:

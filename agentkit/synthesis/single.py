@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
+import anyio
 import anyio.to_thread
 
 from agentkit.block import Block, BlockRequest, decode_block
@@ -121,13 +122,13 @@ async def synthesize(
     if known is not None and goal is not None and known.has_compiler:
         await _check_goal(known, goal, compile)
     oracle = await anyio.to_thread.run_sync(_oracle, language)
-    beginning = begun_by(known, goal) if prefix is None else prefix
+    start, syntactic_start = _starts(oracle, known, goal, context, prefix)
     request = BlockRequest(
         messages=synthesis_messages(
             known, prompt, goal=goal, context=context, mode=mode, grammar="" if known else oracle.grammar.source()
         ),
-        start=_begun(oracle.start(context=context, goal=engine_goal(known, goal)), beginning),
-        syntactic_start=_begun(oracle.syntactic().start(), beginning),
+        start=start,
+        syntactic_start=syntactic_start,
         mode=mode,
         sampling=sampling or Sampling(),
         stop_policy=stop_policy,
@@ -139,12 +140,7 @@ async def synthesize(
         extract=program_in,
     )
     source = await anyio.to_thread.run_sync(resolve_model, model) if isinstance(model, str) else model
-    own = source.session() if session is None else None
-    try:
-        block = await decode_block(session or own or source.session(), request, on_token)
-    finally:
-        if own is not None:
-            await own.aclose()
+    block = await _decoded(source, session, request, on_token)
     compiled, behaviour, note = await _judged(known, block.text, goal, context, compile, tests)
     return Synthesis(
         language=_name(language),
@@ -160,6 +156,30 @@ async def synthesize(
         block=block,
         seconds=perf_counter() - begun,
     )
+
+
+def _starts(
+    oracle: Oracle, language: Language | None, goal: str | None, context: Mapping[str, str] | None, prefix: str | None
+) -> tuple[Prefix, Prefix]:
+    """Where the program begins, with and without types. Raises `ConfigurationError`."""
+    beginning = begun_by(language, goal) if prefix is None else prefix
+    typed = oracle.start(context=context, goal=engine_goal(language, goal))
+    return _begun(typed, beginning), _begun(oracle.syntactic().start(), beginning)
+
+
+async def _decoded(
+    source: Model, session: Session | None, request: BlockRequest, on_token: Callable[[TokenRecord], None] | None
+) -> Block:
+    """The program from the given session, or from one of its own."""
+    if session is not None:
+        return await decode_block(session, request, on_token)
+    own = source.session()
+    try:
+        return await decode_block(own, request, on_token)
+    finally:
+        # A cancelled request closes its session too.
+        with anyio.CancelScope(shield=True):
+            await own.aclose()
 
 
 async def _check_goal(language: Language, goal: str, compile: bool) -> None:
