@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from agentkit.lines import json_text
+from agentkit.jsontext import json_text
 from agentkit.models import Message
 from agentkit.saving import CheckpointError, Codecs, Saver
 from agentkit.usage import RunTiming, RunUsage, StopReason

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from agentkit.checkpoint import Checkpoint
-from agentkit.lines import json_text
+from agentkit.jsontext import json_text
 from agentkit.models import FinishReason, Message, Steering, TokenRecord, Usage
 from agentkit.usage import RunTiming, RunUsage, StopReason
 from dialects.steps import Step

@@ -9,7 +9,8 @@ from typing import Any
 
 from agentkit.evals.errors import EvalError
 from agentkit.evals.plan import Cell
-from agentkit.lines import LineFile, json_text, read_lines
+from agentkit.jsontext import json_text
+from agentkit.lines import LineFile, read_lines
 from agentkit.result import RunResult, RunUsage
 from episodes.evaluation import Attempt, Failure, FailureKind
 

@@ -13,7 +13,8 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from agentkit.lines import LineFile, json_text, read_lines
+from agentkit.jsontext import json_text
+from agentkit.lines import LineFile, read_lines
 from agentkit.study.errors import RecordError
 
 # The layout of a line; a reader refuses any other.

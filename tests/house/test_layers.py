@@ -124,6 +124,16 @@ def test_importing_loads_nothing_heavy(package: str) -> None:
     assert result.stdout.strip() == "[]"
 
 
+@pytest.mark.parametrize("package", ["aufbau", "registry", "dialects", "episodes", "agentkit"])
+def test_importing_needs_no_system_of_a_kind(package: str) -> None:
+    """What only some systems have (locks on files, limits of processes) is loaded where it is used."""
+    program = f"import sys; sys.modules.update(dict.fromkeys(['fcntl', 'grp', 'pwd', 'resource'])); import {package}"
+    result = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert result.returncode == 0, result.stderr
+
+
 # source, the imports it has in all, those that run on loading (seen from the module `dialects.base`)
 IMPORT_CASES = [
     ("import os.path", {"os.path"}, {"os.path"}),
